@@ -22,7 +22,6 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left, never less than none."""
         return max(0.0, self._ends_at_s - self._clock.elapsed_s())
 
     def extend(self, by_s: float) -> None:
@@ -30,11 +29,9 @@ class Deadline:
         self._ends_at_s += by_s
 
     def is_set(self) -> bool:
-        """Whether it is over."""
         return self._outer.is_set() or self.left_s <= 0
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is over, or for so many seconds; whether it is over."""
         until = None if timeout is None else time.monotonic() + timeout
         while not self.is_set():
             rest = _STEP_S if until is None else min(_STEP_S, until - time.monotonic())

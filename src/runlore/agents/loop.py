@@ -53,7 +53,6 @@ class AgentLoop:
     def run(
         self, task: AgentTask, tools: tuple[Tool, ...], *, gate: Gate, listener: Listener, stop: Stop
     ) -> AgentEnd:
-        """Work through a task, within its limits."""
         deadline = Deadline(stop, self._clock, task.limits.seconds_max)
         specs = tuple(tool.spec for tool in tools)
         calling = ToolCalls(tools, gate, clock=self._clock, output_chars_max=task.limits.output_chars_max)
@@ -86,7 +85,6 @@ class ToolCalls:
         return self._times
 
     def answer(self, call: ToolCall, stop: Stop, deadline: Deadline) -> ToolAnswered:
-        """What a call comes to."""
         outcome = self._outcome(call, stop, deadline)
         output = shorten(make_storable(outcome.output), self._output_chars_max)
         return ToolAnswered(
@@ -206,7 +204,6 @@ class _Work:
         return self.end(EndKind.OUT_OF_TURNS)
 
     def end(self, kind: EndKind, failure: ModelFailure | None = None) -> AgentEnd:
-        """The end of the task, as far as it came."""
         speaking = self._speaking
         return AgentEnd(
             kind=kind, text=self._text, failure=failure, usage=speaking.usage, model=speaking.model

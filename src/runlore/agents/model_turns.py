@@ -185,7 +185,6 @@ class _Heard:
         self.anything = False
 
     def text(self, piece: str) -> None:
-        """A piece of the answer."""
         if piece:
             self.anything = True
             self._listener.on_text(piece)

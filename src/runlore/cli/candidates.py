@@ -39,7 +39,6 @@ class SourceOptions:
     ] = None
 
     def read(self) -> Source:
-        """The options as the operations take them."""
         return Source(session_id=self.source_session, run_id=self.source_run, agent=self.source_agent)
 
 

@@ -81,7 +81,6 @@ def chat(call: Invocation, how: AgentOptions) -> None:
 
 
 def _inputs(*, asks: bool) -> Iterator[str]:
-    """What somebody says, until the end of the input."""
     is_pressed = False
     while True:
         try:
@@ -114,7 +113,6 @@ def _read_input() -> tuple[str, bool]:
 
 
 def _read() -> tuple[str, bool]:
-    """The next line of standard input, and whether that has ended."""
     try:
         line = sys.stdin.readline()
     except UnicodeDecodeError:

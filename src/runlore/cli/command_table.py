@@ -73,7 +73,6 @@ class Root(HelpfulGroup):
         self.commands = _Loaded({name: partial(_make, name, part) for name, part in PARTS.items()})
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the table says it all
-        """The commands with what each is for."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, part.about) for name, part in PARTS.items()])
 
@@ -115,7 +114,6 @@ def _make(name: str, part: CommandEntry) -> Any:
 
 
 def _make_group(name: str, found: typer.Typer) -> Any:
-    """A group whose commands are made one by one."""
     bare = copy(found)
     bare.registered_commands, bare.registered_groups = [], []
     made = get_group(bare)

@@ -66,7 +66,6 @@ def _lines(label: str, text: str) -> str:
 
 
 def report_usage(error: typer.TyperException, *, as_json: bool) -> int:
-    """Words that make no command."""
     text = error.format_message()
     if text.startswith("Usage: "):
         # A group without a command: typer's message is the help itself.

@@ -40,12 +40,10 @@ def bytes_of(
 
 
 def folder_of(path: str) -> str:
-    """The whole path of a folder of this machine."""
     return os.path.abspath(os.path.expanduser(path))
 
 
 def text_of(path: str, *, mib_max: int, too_large: str, refused: Refused, follow_links: bool = True) -> str:
-    """The same for a text."""
     content = bytes_of(path, mib_max=mib_max, too_large=too_large, refused=refused, follow_links=follow_links)
     try:
         return content.decode()

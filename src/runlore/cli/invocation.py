@@ -51,7 +51,6 @@ class Invocation:
     token_file: str | None = None
 
     def settings(self) -> Settings:
-        """The settings that apply to this call."""
         return choose_settings(
             home=self.home, url=self.url, token_file=self.token_file, environment=os.environ
         )

@@ -62,15 +62,12 @@ class WhereOptions(options.Narrowing):
     text: Annotated[str, typer.Option("--text", metavar="TEXT", help="Only with these words in it.")] = ""
 
     def scope_kinds(self) -> frozenset[ScopeKind]:
-        """The kinds of scopes that were named."""
         return options.words(ScopeKind, self.scope_kind, "scope kind")
 
     def states(self) -> frozenset[State]:
-        """The states that were named."""
         return options.words(State, self.state, "state")
 
     def decisions(self) -> frozenset[PolicyDecision]:
-        """The decisions that were named."""
         return options.words(PolicyDecision, self.decision, "decision")
 
 
@@ -91,7 +88,6 @@ class LearningWhere(WhereOptions):
     ] = None
 
     def read(self) -> LearningFilters:
-        """The options as the operations take them."""
         return LearningFilters(
             scopes=self.scopes(),
             scope_kinds=self.scope_kinds(),
@@ -140,24 +136,19 @@ class TermsOptions:
     ] = None
 
     def read_kind(self) -> Kind | None:
-        """The kind that was named."""
         return None if self.kind is None else options.word(Kind, self.kind, "kind")
 
     def read_scope(self) -> Scope | None:
-        """The scope that was named."""
         return None if self.scope is None else Scope.parse(self.scope)
 
     def read_sensitivity(self) -> Sensitivity | None:
-        """The sensitivity that was named."""
         word = self.sensitivity
         return None if word is None else options.word(Sensitivity, word, "sensitivity")
 
     def read_confidence(self) -> int | None:
-        """The confidence that was named."""
         return options.optional_number(self.confidence, "--confidence")
 
     def read_tier(self) -> PublishTier:
-        """The tier that was named."""
         return options.word(PublishTier, self.tier, "tier")
 
 
@@ -175,7 +166,6 @@ def content_of(argument: str | None, file: str | None) -> str:
 
 
 def evidence_of(texts: list[str] | None) -> tuple[EvidenceRef, ...]:
-    """What supports a record, as it was written down."""
     return tuple(_reference(text) for text in texts or ())
 
 

@@ -27,7 +27,6 @@ class Tail:
 
 
 def last_lines(path: str, number: int) -> Tail:
-    """The last whole lines of a file, read from its end."""
     with open(path, "rb") as file:
         end = start = file.seek(0, os.SEEK_END)
         text = b""

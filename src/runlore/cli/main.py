@@ -39,7 +39,6 @@ def root(
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     code = run(sys.argv[1:])
     if code == _STOPPED:

@@ -82,7 +82,6 @@ class Scoping:
     ] = field(default_factory=list)
 
     def scopes(self) -> frozenset[Scope]:
-        """The scopes that were named."""
         return frozenset(Scope.parse(text) for text in self.scope)
 
 
@@ -95,7 +94,6 @@ class Narrowing(Scoping):
     ] = field(default_factory=list)
 
     def kinds(self) -> frozenset[Kind]:
-        """The kinds that were named."""
         return words(Kind, self.kind, "kind")
 
 
@@ -115,7 +113,6 @@ class FilterOptions(Narrowing):
     session: SessionOption = None
 
     def read(self) -> "ops.Filters":
-        """The options as the operations take them."""
         return ops.Filters(
             layers=words(Layer, self.layer, "layer"),
             kinds=self.kinds(),
@@ -139,7 +136,6 @@ class PageOptions:
     ] = None
 
     def read_limit(self) -> int:
-        """The limit as a number."""
         return whole_number(self.limit, "--limit")
 
 
@@ -162,7 +158,6 @@ class DecisionOptions:
     idempotency_key: KeyOption = None
 
     def read(self) -> "ops.Decision":
-        """The options as the operations take them."""
         return ops.Decision(
             record_id=RecordId(self.record_id),
             reason=self.reason,
@@ -189,27 +184,22 @@ class DraftOptions:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """The flag as a value."""
         return Sensitivity.SENSITIVE if self.sensitive else Sensitivity.NORMAL
 
 
 def moment(text: str | None) -> datetime | None:
-    """An optional time."""
     return None if text is None else parse_time(text)
 
 
 def session_id(text: str | None) -> SessionId | None:
-    """An optional session."""
     return None if text is None else SessionId(text)
 
 
 def optional_number(text: str | None, name: str) -> int | None:
-    """An optional whole number."""
     return None if text is None else whole_number(text, name)
 
 
 def query_text(argument: str | None, option: str | None) -> str:
-    """The query, which may be given as an argument or as `--query`."""
     given = [text for text in (argument, option) if text is not None]
     if len(given) != 1:
         raise Invalid(
@@ -221,7 +211,6 @@ def query_text(argument: str | None, option: str | None) -> str:
 
 
 def whole_number(text: str, name: str) -> int:
-    """An option that holds a whole number."""
     if not _WHOLE_NUMBER.fullmatch(text):
         raise Invalid(
             f"{name} is {shorten_text(text)!r}, which is not a whole number",
@@ -232,12 +221,10 @@ def whole_number(text: str, name: str) -> int:
 
 
 def words(choices: type[WordT], texts: Iterable[str], name: str) -> frozenset[WordT]:
-    """Several words of a fixed set."""
     return frozenset(word(choices, text, name) for text in texts)
 
 
 def word(choices: type[WordT], text: str, name: str) -> WordT:
-    """One word of a fixed set; an unknown one is named together with those that there are."""
     try:
         return choices(text)
     except ValueError:
@@ -249,7 +236,6 @@ def word(choices: type[WordT], text: str, name: str) -> WordT:
 
 
 def json_object(text: str | None, name: str, *, example: str = '{"outcome": "kept"}') -> JsonObject:
-    """An option that holds a JSON object."""
     if text is None:
         return {}
     try:
@@ -262,7 +248,6 @@ def json_object(text: str | None, name: str, *, example: str = '{"outcome": "kep
 
 
 def shorten_text(text: str) -> str:
-    """As much of a caller's text as an error needs to show."""
     return text if len(text) <= _SHOWN_CHARS_MAX else text[: _SHOWN_CHARS_MAX - 1] + "…"
 
 

@@ -70,7 +70,6 @@ class PolicyTrialOptions:
     ] = str(limits.LIST_LIMIT_DEFAULT)
 
     def read(self) -> tuple[PolicyName, str | None]:
-        """The policy, and its file where there is one."""
         names = self.what if self.fields else self.what[:-1]
         if len(names) > 1 or not (self.what or self.fields):
             raise Invalid(
@@ -266,7 +265,6 @@ def _no_field(text: str) -> Invalid:
 
 
 def _parse_policy(path: str, text: str) -> Mapping[str, JsonValue]:
-    """JSON where it begins like an object, else TOML."""
     import tomllib
 
     try:

@@ -52,7 +52,6 @@ class FindingOptions:
     ] = field(default_factory=list)
 
     def read(self) -> "domain_radar.Finding":
-        """The options as a finding; what is missing is named."""
         fields: dict[str, JsonValue] = {
             "summary": self.summary,
             "repo_slug": self.repo_slug,

@@ -31,7 +31,6 @@ class MergeOptions(options.Scoping):
     idempotency_key: options.KeyOption = None
 
     def read(self) -> "ops.MergeRequest":
-        """The options as the operations take them."""
         return ops.MergeRequest(
             scopes=self.scopes(),
             create_proposals=self.create_proposals,

@@ -63,7 +63,6 @@ class AgentOptions:
     )
 
     def new_input(self, session_id: SessionId, text: str) -> ops.NewInput:
-        """A task as the operations take it."""
         return ops.NewInput(
             session_id=session_id,
             text=text,
@@ -102,7 +101,6 @@ def run(
 
 
 def beginning(operations: ops.Operations, asked: ops.NewInput) -> Callable[[], RunId]:
-    """What begins the run of an input."""
     return lambda: operations.start_input(asked).run.run_id
 
 
@@ -122,25 +120,21 @@ def looked_at(
 
 
 def show_end(call: Invocation, screen: Screen, ended: ops.RunEnded) -> None:
-    """How a run came out, for a person; a program is told later."""
     if not call.as_json:
         call.answer(None, lambda: screen.show_end(ended))
 
 
 def leave(ended: ops.RunEnded) -> None:
-    """Leave with the exit code of a run."""
     code = _CODES.get(ended.view.run.status, 1)
     if code:
         raise typer.Exit(code)
 
 
 def was_stopped(ended: ops.RunEnded) -> bool:
-    """Whether somebody has stopped it."""
     return _CODES.get(ended.view.run.status) == STOPPED
 
 
 def words_of(argument: str) -> str:
-    """What is to be done: the argument itself, or standard input."""
     if argument != "-":
         return require_text(argument, "what was said")
     hint = f"say it in at most {limits.REQUEST_CHARS_MAX:,} characters, and name files for the rest"
@@ -157,12 +151,10 @@ def require_text(text: str, what: str) -> str:
 
 
 def no_text(what: str) -> Invalid:
-    """The error for what is not UTF-8."""
     return _file_error(f"{what} is not a text in UTF-8", "write it again as UTF-8")
 
 
 def check_places(how: AgentOptions) -> None:
-    """Refuse words about the place that contradict each other."""
     given = [
         name
         for name, is_given in (
@@ -183,7 +175,6 @@ def check_places(how: AgentOptions) -> None:
 def opened_session(
     call: Invocation, operations: ops.Operations, how: AgentOptions, *, title: str
 ) -> SessionId:
-    """The session that was named, or a new one in the folder."""
     if how.session is not None:
         return operations.get_session(SessionId(how.session)).session_id
     request = ops.NewSession(

@@ -36,7 +36,6 @@ class RunFilter:
     ] = field(default_factory=list)
 
     def statuses(self) -> frozenset[RunStatus]:
-        """The statuses that were named."""
         return options.words(RunStatus, self.status, "run status")
 
 

@@ -49,7 +49,6 @@ class ListenOptions:
     ] = None
 
     def apply(self, settings: Settings) -> Settings:
-        """The settings with what was given here."""
         server = settings.server
         return replace(
             settings,
@@ -184,7 +183,6 @@ def logs(
 
 
 def where_text(settings: Settings) -> str:
-    """Through what a command reaches its store."""
     if settings.url is not None:
         return f"through {settings.url}"
     daemon = read_daemon_file(settings.state_root)

@@ -28,7 +28,6 @@ Runlore runs in the background. What next:
 
 
 def main() -> None:
-    """Start what is not running yet; the exit code is that of the first thing that fails."""
     try:
         # Where the environment names a Runlore elsewhere, this starts the one here all the same.
         settings = replace(read_settings(home=None, environment=os.environ), url=None)

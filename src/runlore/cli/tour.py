@@ -82,7 +82,6 @@ STEPS = (
 
 
 def main() -> None:
-    """Take the tour; the exit code is that of the first command that fails."""
     waits = sys.stdin.isatty() and sys.stdout.isatty()
     with tempfile.TemporaryDirectory(prefix="runlore-tour-") as scratch:
         print("Runlore: reviewed memory and earned skills for AI agents. A tour in ten steps.\n")

@@ -42,7 +42,6 @@ class HelpfulGroup(TyperGroup):
     """A group with plain values."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Its options."""
         return _plain(super().get_params(ctx))
 
 
@@ -60,7 +59,6 @@ class HelpfulCommand(TyperCommand):
         return [self.options_metavar or "", *names]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """The arguments, then the options."""
         parameters = self.get_params(ctx)
         arguments = [(_name(p), p.help or "") for p in parameters if _is_argument(p)]
         options = [p.get_help_record(ctx) for p in parameters if not _is_argument(p)]

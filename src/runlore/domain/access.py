@@ -39,7 +39,6 @@ class Caller:
     scopes: frozenset[Scope] | None = None
 
     def reaches(self, scope: Scope) -> bool:
-        """Whether the caller's token is good for a scope."""
         return self.scopes is None or scope in self.scopes
 
 

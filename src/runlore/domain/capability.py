@@ -38,11 +38,9 @@ class CapabilityScope:
         return capability_scope_of(as_object(plain, name))
 
     def allows_tool(self, name: str) -> bool:
-        """Whether a tool of this name may be called."""
         return _allows(name, self.allow_tools, self.deny_tools)
 
     def allows_skill(self, name: str) -> bool:
-        """Whether a skill of this name may be seen and used."""
         return _allows(name, self.allow_skills, self.deny_skills)
 
 
@@ -56,11 +54,9 @@ class Capabilities:
     scopes: tuple[CapabilityScope, ...] = ()
 
     def allows_tool(self, name: str) -> bool:
-        """Whether every scope lets this tool pass."""
         return all(scope.allows_tool(name) for scope in self.scopes)
 
     def allows_skill(self, name: str) -> bool:
-        """Whether every scope lets this skill pass."""
         return all(scope.allows_skill(name) for scope in self.scopes)
 
     def merge_for_display(self) -> CapabilityScope:

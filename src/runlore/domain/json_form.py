@@ -96,7 +96,6 @@ class JsonForm:
     document: str = ""
 
     def __call__(self, kind: TypeT) -> TypeT:
-        """Declare it for a type."""
         _FORMS[kind] = self
         return kind
 
@@ -106,5 +105,4 @@ _AS_IT_IS = JsonForm()
 
 
 def form_of(kind: type) -> JsonForm:
-    """What a type says about its JSON."""
     return _FORMS.get(kind, _AS_IT_IS)

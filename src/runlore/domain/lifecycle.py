@@ -27,11 +27,9 @@ class Lifecycle(Generic[StateT, MoveT]):
 
     @property
     def code(self) -> str:
-        """The code of the conflict that an illegal move is."""
         return f"{self.prefix or self.thing.rsplit(' ', maxsplit=1)[-1]}.move"
 
     def allows(self, state: StateT, move: MoveT) -> bool:
-        """Whether the table has this move."""
         return (state, move) in self.table
 
     def after(self, state: StateT, move: MoveT, *, name: str) -> StateT:

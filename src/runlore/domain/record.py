@@ -52,7 +52,6 @@ class Kind(StrEnum):
 
     @property
     def layer(self) -> Layer:
-        """The layer that this kind lives in."""
         return _LAYER_OF[self]
 
 

@@ -108,7 +108,6 @@ class Run:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether it has ended."""
         return self.status in TERMINAL
 
 

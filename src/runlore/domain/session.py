@@ -73,7 +73,6 @@ class Session:
 
     @property
     def scope(self) -> Scope:
-        """The session's own scope."""
         return Scope(ScopeKind.SESSION, self.session_id)
 
     def visible_scopes(self, binding: Binding | None = None) -> tuple[Scope, ...]:

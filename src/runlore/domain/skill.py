@@ -170,7 +170,6 @@ class Skill:
 
     @property
     def name(self) -> str:
-        """What it is called, as its folder is."""
         return self.document.name
 
     @property

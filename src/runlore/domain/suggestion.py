@@ -187,5 +187,4 @@ class StoredSuggestion:
 
     @property
     def waits(self) -> bool:
-        """Whether nobody has decided about it."""
         return self.state is SuggestionState.WAITING

@@ -14,7 +14,6 @@ def to_milliseconds(moment: datetime) -> int:
 
 
 def from_milliseconds(milliseconds: int) -> datetime:
-    """The moment of a stored number."""
     return _EPOCH + milliseconds * _MILLISECOND
 
 

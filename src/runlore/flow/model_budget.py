@@ -82,7 +82,6 @@ def budget_renews_at(now: datetime) -> datetime:
 
 
 def usage_on(collections: Collections, purpose: ModelPurpose, day: str) -> DayUse:
-    """What a purpose has asked for on a day."""
     unused = DayUse(purpose=purpose.value, day=day)
     return next(
         (use for use in collections.model_use.since(day) if (use.purpose, use.day) == (purpose.value, day)),

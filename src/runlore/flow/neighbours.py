@@ -16,7 +16,6 @@ from runlore.ports.store import Records
 def surroundings(
     records: Records, candidate: Record, now: datetime, *, named: RecordId | None = None
 ) -> Surroundings:
-    """The records that a decision on this one touches."""
     sources = candidate.source.record_ids if candidate.proposal in MERGES else ()
     found = records.get_many(sources) if sources else {}
     same_subject: tuple[Record, ...] = ()
@@ -43,7 +42,6 @@ def _find_agreed(records: Records, candidate: Record, others: Sequence[Record]) 
 
 
 def same_profile_key(records: Records, candidate: Record, now: datetime) -> tuple[Record, ...]:
-    """What is active for a profile record's key; nothing for the other layers."""
     if candidate.layer is not Layer.PROFILE:
         return ()
     present = records.active_profile(candidate.scope, str(candidate.metadata["profile_key"]))
@@ -57,7 +55,6 @@ def _noted_target(candidate: Record) -> RecordId | None:
 
 
 def replacements(records: Records, record: Record, now: datetime) -> Iterator[Record]:
-    """The chain of records that replaced this one, nearest first."""
     seen = {record.record_id}
     following = record.superseded_by
     while following and following not in seen:

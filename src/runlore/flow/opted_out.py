@@ -12,7 +12,6 @@ LEARN = "learn"
 
 
 def is_left_out(collections: Collections, run: Run) -> bool:
-    """Whether whoever began a run did not want it to be looked at for skills."""
     with suppress(Corrupt):
         for event in collections.journal.range(run.session_id, run.input_number, run.input_number):
             metadata = event.body.get("metadata")

@@ -38,7 +38,6 @@ def current_policy(collections: Collections, name: PolicyName) -> PolicyRevision
 
 
 def learning_in_force(collections: Collections) -> tuple[LearningPolicy, int]:
-    """What automation may do, and under which revision it does it."""
     stored = collections.policies.current(PolicyName.LEARNING)
     return (
         (learning_policy.LearningPolicy(), 0)
@@ -48,7 +47,6 @@ def learning_in_force(collections: Collections) -> tuple[LearningPolicy, int]:
 
 
 def current_learning(collections: Collections) -> LearningPolicy:
-    """What is captured, what automation may do, and what prompts get."""
     return learning_in_force(collections)[0]
 
 
@@ -69,7 +67,6 @@ def current_projection(collections: Collections) -> ProjectionPolicy:
 
 
 def learning_then(collections: Collections, moment: datetime) -> LearningPolicy:
-    """What held at a past moment."""
     for revision in collections.policies.history(PolicyName.LEARNING):
         if revision.updated_at is not None and revision.updated_at <= moment:
             return policy_fields.learning_policy(revision.policy)
@@ -77,13 +74,11 @@ def learning_then(collections: Collections, moment: datetime) -> LearningPolicy:
 
 
 def current_run_memory(collections: Collections) -> RunMemoryPolicy:
-    """What is remembered of runs."""
     stored = collections.policies.current(PolicyName.RUN_MEMORY)
     return RunMemoryPolicy() if stored is None else run_memory_policy(stored.policy)
 
 
 def run_memory_then(collections: Collections, moment: datetime) -> RunMemoryPolicy:
-    """What was remembered of runs at a past moment."""
     for revision in collections.policies.history(PolicyName.RUN_MEMORY):
         if revision.updated_at is not None and revision.updated_at <= moment:
             return run_memory_policy(revision.policy)
@@ -91,11 +86,9 @@ def run_memory_then(collections: Collections, moment: datetime) -> RunMemoryPoli
 
 
 def current_retention(collections: Collections) -> RetentionPolicy:
-    """How long and how much is kept."""
     return retention_policy(current_policy(collections, PolicyName.RETENTION).policy)
 
 
 def current_skills(collections: Collections) -> skills_policy.SkillsPolicy:
-    """Whether skills are learned."""
     stored = collections.policies.current(PolicyName.SKILLS)
     return skills_policy.SkillsPolicy() if stored is None else skills_policy.skills_policy(stored.policy)

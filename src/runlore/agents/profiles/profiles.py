@@ -43,7 +43,6 @@ def load_profile(name: str = DEFAULT) -> AgentProfile:
 
 @cache
 def profile_names() -> tuple[str, ...]:
-    """The names of all profiles."""
     files = (entry.name for entry in resources.files(__package__).iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
 

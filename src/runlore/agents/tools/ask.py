@@ -32,10 +32,8 @@ class AskUser:
         )
 
     def call(self, call: ToolCall, stop: Stop) -> ToolOutcome:
-        """The answer."""
         return ToolOutcome(output=self.ask(text_argument(call.arguments, "question"), stop))
 
 
 def ask_user(given: ToolContext) -> AskUser | None:
-    """The tool, where there is somebody to answer."""
     return None if given.ask is None else AskUser(ask=given.ask)

@@ -53,22 +53,18 @@ def object_schema(properties: Mapping[str, JsonObject], *, optional: Sequence[st
 
 
 def text_schema(description: str, *, chars_max: int, chars_min: int = 1) -> JsonObject:
-    """A text of bounded length."""
     return {"type": "string", "description": description, "minLength": chars_min, "maxLength": chars_max}
 
 
 def integer_schema(description: str, *, least: int = 1, most: int) -> JsonObject:
-    """A whole number within bounds."""
     return {"type": "integer", "description": description, "minimum": least, "maximum": most}
 
 
 def text_argument(arguments: JsonObject, name: str, default: str = "") -> str:
-    """A text of arguments that the schema let pass."""
     value: JsonValue = arguments.get(name, default)
     return value if isinstance(value, str) else default
 
 
 def number_argument(arguments: JsonObject, name: str) -> int | None:
-    """A number of such arguments, where one was given."""
     value = arguments.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -90,7 +90,6 @@ class WriteFile:
         )
 
     def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
-        """Write it."""
         path, content = text_argument(call.arguments, "path"), text_argument(call.arguments, "content")
         is_new = self.workspace.write(path, content)
         return ToolOutcome(
@@ -128,7 +127,6 @@ class EditFile:
         )
 
     def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
-        """Replace it."""
         path = text_argument(call.arguments, "path")
         times = self.workspace.edit(
             path,
@@ -140,18 +138,15 @@ class EditFile:
 
 
 def read_file(given: ToolContext) -> ReadFile | None:
-    """The tool, where there is a workspace."""
     workspace = given.workspace
     return None if workspace is None else ReadFile(workspace=workspace, limits=given.limits)
 
 
 def write_file(given: ToolContext) -> WriteFile | None:
-    """The tool, where there is a workspace."""
     return None if given.workspace is None else WriteFile(workspace=given.workspace)
 
 
 def edit_file(given: ToolContext) -> EditFile | None:
-    """The tool, where there is a workspace."""
     return None if given.workspace is None else EditFile(workspace=given.workspace)
 
 

@@ -156,7 +156,6 @@ class Scratch:
         )
 
     def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
-        """Keep it."""
         kept = self.operations.add_scratch(
             NewScratch(
                 run_id=self.run_id,
@@ -168,17 +167,14 @@ class Scratch:
 
 
 def memory_search(given: ToolContext) -> MemorySearch:
-    """The tool of a run."""
     return MemorySearch(operations=given.operations, session_id=given.session_id)
 
 
 def propose_learning(given: ToolContext) -> ProposeLearning:
-    """The tool of a run."""
     return ProposeLearning(operations=given.operations, session_id=given.session_id, run_id=given.run_id)
 
 
 def scratch(given: ToolContext) -> Scratch:
-    """The tool of a run."""
     return Scratch(operations=given.operations, run_id=given.run_id)
 
 

@@ -93,7 +93,6 @@ class ShellTool:
 
 
 def shell(given: ToolContext) -> ShellTool | None:
-    """The tool, where there is a workspace."""
     if given.workspace is None:
         return None
     return ShellTool(workspace=given.workspace, limits=given.limits, on_output=given.on_output)

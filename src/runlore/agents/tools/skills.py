@@ -47,7 +47,6 @@ class ListSkills:
         )
 
     def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
-        """Their names and descriptions."""
         words = text_argument(call.arguments, "words").lower().split()
         skills = [skill for skill in self.operations.session_skills(self.session_id) if _has(skill, words)]
         if not skills:
@@ -98,12 +97,10 @@ class OpenSkill:
 
 
 def list_skills(given: ToolContext) -> ListSkills:
-    """The tool of a run."""
     return ListSkills(operations=given.operations, session_id=given.session_id)
 
 
 def use_skill(given: ToolContext) -> OpenSkill:
-    """The tool of a run."""
     return OpenSkill(operations=given.operations, run_id=given.run_id, fork=given.fork)
 
 

@@ -60,7 +60,6 @@ class AiderReader:
         return path.endswith(".md") and (head.lstrip().startswith(mark) or b"\n" + mark in head)
 
     def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
-        """Begin to read."""
         return _AiderParser(source, assembly)
 
 
@@ -108,7 +107,6 @@ class _AiderParser:
         self._runs = ""
 
     def line(self, line: bytes) -> str:
-        """Tell what a line says."""
         text = line.decode(errors="replace").rstrip("\r\n")
         is_ended = text.endswith(_ENDS)
         if text.startswith(_STARTED):
@@ -130,7 +128,6 @@ class _AiderParser:
         return ""
 
     def end(self) -> None:
-        """Tell what was held back."""
         self._begin_run()
         self._end_run()
 

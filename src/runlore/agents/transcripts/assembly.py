@@ -64,14 +64,10 @@ class LinePosition(Protocol):
     """Where the thing that is being told stands, kept by whoever drives the reader."""
 
     @property
-    def start(self) -> int:
-        """The offset at which its line begins."""
-        ...
+    def start(self) -> int: ...
 
     @property
-    def number(self) -> int:
-        """How many lines stand before it."""
-        ...
+    def number(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +105,6 @@ class _Lane:
 
 
 def sent_bytes(body: JsonObject) -> int:
-    """How many bytes an event takes where it is sent, with its type and time."""
     try:
         return len(orjson.dumps(body, default=dict)) + _TYPE_AND_TIME_BYTES
     except TypeError:
@@ -174,12 +169,10 @@ class Assembly:
 
     @property
     def is_side(self) -> bool:
-        """Whether a subagent's session is spoken of."""
         return self._is_side
 
     @property
     def is_open(self) -> bool:
-        """Whether the session that is spoken of has a run to add to."""
         return self._lane.run is not None
 
     @property
@@ -189,7 +182,6 @@ class Assembly:
 
     @property
     def has_runs(self) -> bool:
-        """Whether the session that is spoken of has had a run."""
         return self._lane.runs > 0
 
     def begin(
@@ -304,7 +296,6 @@ class Assembly:
             self._hand_over(self._cut, self._cut, title=self._told_title, is_whole=False)
 
     def take(self) -> list[ToldRun]:
-        """The runs that have ended since the last time."""
         ready, self.ready = self.ready, []
         return ready
 

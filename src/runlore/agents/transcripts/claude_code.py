@@ -119,7 +119,6 @@ class ClaudeCodeReader:
         return not objects and is_child(head)
 
     def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
-        """Begin to read a file."""
         return ClaudeCodeParser(source.path, assembly)
 
 
@@ -175,7 +174,6 @@ class ClaudeCodeParser:
         }
 
     def line(self, line: bytes) -> str:
-        """Tell what a line says."""
         if is_housekeeping(line):
             return ""
         try:
@@ -185,7 +183,6 @@ class ClaudeCodeParser:
         return self.tell(told) if type(told) is dict else NO_OBJECT
 
     def tell(self, told: Plain) -> str:
-        """Tell what the object of a line says."""
         kind = told.get("type")
         if self._assembly.here.number < self._told_until and kind != _QUEUE:
             return ""
@@ -475,7 +472,6 @@ class ClaudeCodeExportReader:
         return _LINES in top_keys(head)
 
     def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
-        """Tell each of the lines."""
         content = whole_of(source.path)
         counts.bytes += len(content or b"")
         try:

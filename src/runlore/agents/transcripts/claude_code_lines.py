@@ -280,7 +280,6 @@ def _words(text: str) -> Words:
 
 
 def _command(text: str) -> str:
-    """A slash command as the user typed it."""
     name = _COMMAND_NAME.search(text)
     opened, closed = _COMMAND_ARGUMENTS
     _, _, behind = text.partition(opened)
@@ -310,6 +309,5 @@ def _unite(words: list[Words]) -> Words:
 
 
 def usage_counts(usage: Plain) -> dict[str, JsonValue]:
-    """The tokens of each kind that a message has cost."""
     counts = {name: usage.get(name) for name in _USAGE}
     return {name: count for name, count in counts.items() if type(count) is int and 0 <= count < _COUNT_MAX}

@@ -20,11 +20,9 @@ class PromptQueue:
         self._told: list[str] = []
 
     def enqueue(self, text: str, place: LinePosition) -> None:
-        """Let a message wait."""
         self._waiting = [*self._waiting, (text, place)][-_MESSAGES_MAX:]
 
     def clear(self) -> None:
-        """Take all of them back."""
         self._waiting = []
 
     def take(self, text: str) -> tuple[str, LinePosition] | None:
@@ -36,7 +34,6 @@ class PromptQueue:
         return taken
 
     def note_told(self, text: str) -> None:
-        """Remember that a message was told when it left the queue."""
         self._told = [*self._told, text][-_MESSAGES_MAX:]
 
     def is_told(self, text: str) -> bool:

@@ -137,7 +137,6 @@ class CodexReader:
     agent = TranscriptAgent.CODEX
 
     def recognises(self, head: bytes, path: str) -> bool:
-        """By the first lines that can be read."""
         if not path.endswith((".jsonl", ".json")):
             return False
         lines = head.splitlines()[:_HEAD_LINES]
@@ -146,7 +145,6 @@ class CodexReader:
         )
 
     def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
-        """Begin to read."""
         return _CodexParser(source, assembly)
 
 
@@ -199,7 +197,6 @@ class _CodexParser:
         }
 
     def line(self, line: bytes) -> str:
-        """Tell what a line says."""
         return "" if is_passed(line) and not self._chain.is_repeating else self._tell(line)
 
     def _tell(self, line: bytes) -> str:

@@ -149,7 +149,6 @@ class Calls:
         return ""
 
     def output(self, payload: Plain, at: object) -> str:
-        """The answer to a call."""
         id, output = _id(payload), payload.get("output")
         if not id:
             return UNKNOWN
@@ -341,7 +340,6 @@ def _is_shallow(text: str) -> bool:
 
 
 def read_output(output: object) -> ToolOutput:
-    """The answer of a tool."""
     if type(output) is dict:
         return _read_object(object_of(output))
     text = _join_texts(output)
@@ -366,7 +364,6 @@ def _tool_header(text: str) -> re.Match[str] | None:
 
 
 def read_program_output(output: object) -> ProgramOutput:
-    """The answer of a program that calls tools."""
     parts = _texts(output)
     if not parts or not (header := _SCRIPT_HEADER.match(parts[0])):
         return ProgramOutput(parts=parts)

@@ -127,7 +127,6 @@ class _ExpressionParser:
         return found[0]
 
     def read_quoted(self, quote: str) -> str:
-        """The text of a literal in quotes, its escapes undone."""
         if quote == '"' and (found := _DOUBLE.match(self.text, self.at)) is not None:
             raw = found[0]
             try:

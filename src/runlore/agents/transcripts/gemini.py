@@ -71,7 +71,6 @@ class GeminiReader:
         return bool(lines) and lines[0].keys() >= _MARKS and "uuid" not in lines[0]
 
     def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
-        """Tell all of it."""
         content = whole_of(source.path)
         if content is None:
             counts.lines += 1
@@ -118,7 +117,6 @@ class _GeminiSession:
         self.messages: dict[str, object] = {}
 
     def read(self, content: bytes, counts: ReadCounts) -> None:
-        """One document, or as many as there are lines."""
         try:
             self._know(object_of(parse_json(content)), counts)
             return

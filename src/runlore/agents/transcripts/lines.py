@@ -46,7 +46,6 @@ class _Unpacked(gzip.GzipFile):
         self._bytes_max = min(limits.UNPACKED_BYTES_MAX, by_ratio)
 
     def read(self, size: int | None = -1) -> bytes:
-        """Some of what it holds."""
         content = super().read(size)
         if self.tell() > self._bytes_max:
             raise gzip.BadGzipFile("it holds more than an honest one does")

@@ -66,7 +66,6 @@ class OpencodeReader:
             yield from OpencodeDatabase(found.path).sources(found)
 
     def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
-        """Tell one session."""
         things = OpencodeDatabase(source.path, source.part) if source.part else OpencodeFiles(source.path)
         with things.open(counts) as session:
             if session is None:

@@ -103,7 +103,6 @@ class _TimedConnection:
         connection.set_progress_handler(self._is_late, _STEPS_BETWEEN_LOOKS)
 
     def rows(self, statement: str, *values: bytes | int) -> "Iterator[tuple[apsw.SQLiteValue, ...]]":
-        """What a statement answers."""
         self._until = time.monotonic() + self._left
         rows = iter(self._connection.execute(statement, values))
         while (row := next(rows, None)) is not None:
@@ -117,7 +116,6 @@ class _TimedConnection:
 
 
 def is_database(head: bytes, path: str) -> bool:
-    """Whether a file is such a database."""
     if not head.startswith(_MAGIC):
         return False
     try:
@@ -227,7 +225,6 @@ def _open(path: str, how: str) -> Iterator[apsw.Connection]:
 
 
 def _size(path: str) -> int | None:
-    """How large a file is; None where there is none."""
     try:
         return os.stat(path).st_size
     except OSError:
@@ -357,7 +354,6 @@ def _all_of(folder: Path, counts: ReadCounts) -> Iterator[tuple[str, Plain]]:
 
 
 def _read(path: Path, counts: ReadCounts) -> Plain:
-    """The object in a file; an empty one is counted as not understood."""
     try:
         content = whole_of(str(path), *_THING_MAX) if path.is_file() else None
         told = object_of(parse_json(content)) if content else {}

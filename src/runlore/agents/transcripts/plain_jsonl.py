@@ -49,7 +49,6 @@ class PlainReader:
         return sum(map(_is_message, objects)) > len(objects) / 2
 
     def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
-        """Begin to read a file."""
         return _ChatParser(assembly, os.path.realpath(source.path).removesuffix(".gz"))
 
 
@@ -69,7 +68,6 @@ class _ChatParser:
         self._is_answered = False
 
     def line(self, line: bytes) -> str:
-        """Tell what a message says."""
         try:
             told = parse_json(line)
         except ValueError:

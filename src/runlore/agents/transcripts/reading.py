@@ -52,7 +52,6 @@ def read_lines(
     now: datetime,
     line_bytes_max: int = limits.TRANSCRIPT_LINE_BYTES_MAX,
 ) -> Iterator[ToldRun]:
-    """The runs of a file of lines behind a position."""
     with open_unpacked(source.path) as file:
         head = head_of(file)
         start, known = _start(file, head, start, source.path)

@@ -78,7 +78,6 @@ class SweAgentReader:
         return path.endswith(".json") and "trajectory_format" in keys
 
     def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
-        """Tell the run."""
         told = _document(source, counts)
         if told is None:
             return

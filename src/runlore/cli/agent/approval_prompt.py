@@ -38,7 +38,6 @@ class ApprovalPrompt:
         return answered[approval.kind](approval)
 
     def note_waiting(self, approval: Approval) -> None:
-        """Tell what waits for somebody else."""
         told = {
             ApprovalKind.CALL: f"The run waits for a word on {approval.tool}: runlore approvals show",
             ApprovalKind.QUESTION: "The run waits for an answer: runlore approvals show",

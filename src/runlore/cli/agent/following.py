@@ -47,7 +47,6 @@ class Keys:
             self._asks = False
 
     def on_interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        """Ctrl-C."""
         if self.stops or self._asks or self._leaves:
             raise KeyboardInterrupt
         self.stops = True

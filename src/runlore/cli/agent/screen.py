@@ -48,7 +48,6 @@ class Screen:
         self._printed: dict[str, int] = {}
 
     def show_event(self, event: ops.RunEvent) -> None:
-        """Show what happened, where a person wants to see it."""
         if self._hidden:
             return
         text = answers.text_of_event(event.data)
@@ -166,7 +165,6 @@ class Screen:
         self._write(ready)
 
     def _output(self, call_id: str, text: str) -> None:
-        """What a command prints, up to so much of it."""
         printed = self._printed.get(call_id, 0)
         room = max(0, OUTPUT_CHARS_MAX - printed)
         self._printed[call_id] = printed + len(text)
@@ -189,7 +187,6 @@ class Screen:
             self.note("it failed", "yellow")
 
     def _line(self, text: str, style: str) -> None:
-        """A line of what was called, or came of it."""
         self._try(lambda: say_spoken(text, style, on_stderr=not self._is_terminal))
 
     def _flush(self) -> None:
@@ -234,7 +231,6 @@ def call_text(arguments: JsonValue) -> str:
 
 
 def _first_lines(output: str) -> list[str]:
-    """The first lines of what a call gave back."""
     whole = output.replace("\r\n", "\n").removesuffix("\n")
     lines = whole[:OUTPUT_CHARS_MAX].split("\n")[:OUTPUT_LINES_MAX]
     left = whole.count("\n") + 1 - len(lines)

@@ -24,7 +24,6 @@ _MARKS = {
 
 
 def card(suggestion: Suggestion, example: Example | None, *, is_stored: bool) -> Markup:
-    """The card of one suggestion."""
     is_tainted = suggestion.provenance.tainted
     return element(
         "article",
@@ -48,7 +47,6 @@ def card(suggestion: Suggestion, example: Example | None, *, is_stored: bool) ->
 
 
 def anchor(suggestion: Suggestion) -> str:
-    """Where the card stands in the page."""
     return f"skill-{suggestion.name}"
 
 

@@ -22,7 +22,6 @@ def check_place(path: str) -> None:
 
 
 def write_page(path: str, page: str) -> str:
-    """Write the page in place of what was there; where it lies."""
     target = _target(path)
     folder = os.path.dirname(target)
     try:

@@ -28,7 +28,6 @@ def lines(words: str) -> Markup:
 
 
 def join_markup(*parts: Markup) -> Markup:
-    """Markup one after the other."""
     return Markup("".join(parts))
 
 

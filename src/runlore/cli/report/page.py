@@ -346,7 +346,6 @@ def _outside(provenance: Provenance) -> Markup:
 
 
 def _said_in(record: Record) -> Markup:
-    """The first place of its evidence."""
     refs = record.evidence_refs
     number = f", event {refs[0].event_number}" if refs and refs[0].event_number is not None else ""
     place = f"{record.source.session_id}{number}" if record.source.session_id else ""

@@ -39,7 +39,6 @@ class Series:
 
     @property
     def total(self) -> int:
-        """All of it."""
         return sum(self.counts.values())
 
 
@@ -67,7 +66,6 @@ class _Bins:
 
 
 def over_time(title: str, note: str, series: Sequence[Series]) -> Markup:
-    """Counts over time, one bar for each step, the series on top of each other."""
     days = [day for each in series for day in each.counts]
     if not days:
         return _figure(title, note, element("p", text("Nothing has a time here."), class_="none"))
@@ -89,7 +87,6 @@ def over_time(title: str, note: str, series: Sequence[Series]) -> Markup:
 
 
 def beside(title: str, note: str, bars: Sequence[Bar]) -> Markup:
-    """Counts beside each other, the greatest first."""
     highest = max((bar.number for bar in bars), default=0) or 1
     rows = [
         element(

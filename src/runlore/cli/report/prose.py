@@ -18,7 +18,6 @@ _HEADING_LEVEL_MIN = 4
 
 
 def prose(body: str) -> Markup:
-    """The body, block by block."""
     rest = body.splitlines()
     blocks: list[Markup] = []
     while rest:

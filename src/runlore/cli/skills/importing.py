@@ -73,7 +73,6 @@ def import_skill(
 
 
 def _saying_the_same(operations: ops.Operations, skill: Skill) -> list[str]:
-    """The other skills whose text is the same."""
     found: list[str] = []
     cursor: str | None = None
     while True:

@@ -260,7 +260,6 @@ def settle(
 
 
 def skill_or_none(operations: ops.Operations, name: str) -> Skill | None:
-    """A skill by its name or id; None where there is none."""
     with suppress(NotFound):
         return operations.get_skill(name)
     return None

@@ -116,7 +116,6 @@ def _mounted_already(mounting: "MountManager", where: PlaceOptions) -> tuple[str
 
 
 def _narrow_folders(folders: tuple[str, ...], where: PlaceOptions) -> tuple[str, ...]:
-    """Those among noted folders that these agents look into."""
     from runlore.daemon.skills.mounting import folders_of
 
     if not where.agent:

@@ -51,7 +51,6 @@ class DecisionCounts:
 
 
 def is_terminal() -> bool:
-    """Whether somebody sits there who can read and answer."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -120,7 +119,6 @@ def _show_text(text: str) -> None:
 
 
 def _read_choice(stored: StoredSuggestion) -> Choice | None:
-    """What somebody typed; None at the end of the input."""
     is_outside = stored.suggestion.provenance.tainted
     while True:
         sys.stdout.write(ASKED_OUTSIDE if is_outside else ASKED)

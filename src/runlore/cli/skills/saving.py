@@ -121,7 +121,6 @@ def reset_skips(
 
 
 def all_waiting(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:
-    """All that waits in the review queue, the best first."""
     found: list[StoredSuggestion] = []
     cursor: str | None = None
     while True:
@@ -133,7 +132,6 @@ def all_waiting(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:
 
 
 def show_skipped(stored: StoredSuggestion, policy: SkillCurationPolicy) -> None:
-    """What became of a suggestion that was skipped, until when, and how to have it again."""
     name, skip = stored.suggestion.name, skips.skip_of(stored)
     until = None if skip is None else skips.lasts_until(skip, policy)
     say(f"Skipped {name} {'for good' if until is None else f'until {time_text(until)}'}")
@@ -172,8 +170,6 @@ def _save_named(call: Invocation, choice: SaveOptions) -> None:
 
 
 def save_asking(call: Invocation, waiting: tuple[StoredSuggestion, ...], *, accept: bool) -> None:
-    """Ask about each at the terminal, and do what is answered."""
-
     def save_one(stored: StoredSuggestion) -> None:
         is_outside = stored.suggestion.provenance.tainted
         request = ops.SaveSkill(
@@ -206,7 +202,6 @@ def _policy_of_skips(operations: ops.Operations) -> SkillCurationPolicy:
 
 
 def _live_ids(operations: ops.Operations) -> frozenset[SkillId]:
-    """The skills that there are."""
     found: set[SkillId] = set()
     cursor: str | None = None
     while True:

@@ -59,7 +59,6 @@ class DryRun:
 
 
 def show_dry_run(told: DryRun, paths: Sequence[str], *, report: str | None) -> None:
-    """What a dry run found."""
     findings, decided = told.findings, told.decided
     if _show_nothing_found(findings.reading, paths):
         _show_report(report)
@@ -96,7 +95,6 @@ def show_learned(
     paths: Sequence[str],
     report: str | None,
 ) -> None:
-    """What a storing run found, and what waits now."""
     waiting = queue.waiting
     if not stored.unchanged and not waiting and _show_nothing_found(stored.reading, paths):
         _show_report(report)
@@ -152,7 +150,6 @@ def _show_found(answer: ops.SuggestAnswer) -> None:
 
 
 def show_reading(reading: ReadingSummary) -> None:
-    """What was read, by agent, and what was not."""
     say("")
     if reading.agents:
         show_table(
@@ -200,7 +197,6 @@ def _show_suggestions(suggestions: Sequence[Suggestion], decided: Sequence[PastD
 
 
 def _show_statements(statements: Sequence[Record]) -> None:
-    """What users say that would be proposed: the best, and how many there are."""
     if not statements:
         return
     say("")

@@ -26,7 +26,6 @@ _FIELDS = (Column(), Column(wraps=True, lines=True))
 
 
 def show_candidates(page: ops.Page, folders: Mapping[str, str]) -> None:
-    """A list of candidates, each with what automation makes of it."""
     if not page.items:
         say("No candidates match.", "dim")
         return
@@ -52,7 +51,6 @@ def show_candidates(page: ops.Page, folders: Mapping[str, str]) -> None:
 
 
 def show_learnings(page: ops.Page, folders: Mapping[str, str]) -> None:
-    """A list of learnings, and where each stands."""
     if not page.items:
         say("No learnings match.", "dim")
         return
@@ -80,7 +78,6 @@ def show_learnings(page: ops.Page, folders: Mapping[str, str]) -> None:
 
 
 def show_learning(record: Record, now: datetime) -> None:
-    """One record: what it says, whether prompts get it at that moment, where it stands and why."""
     say(f"{record.record_id}  {record.kind} in {scope_text(record.scope)}", "bold")
     rows: list[tuple[Cell, Cell]] = [
         (("says", "bold"), record.summary),
@@ -95,7 +92,6 @@ def show_learning(record: Record, now: datetime) -> None:
 
 
 def show_published(deed: str, record: Record, *, asked_for: str | None = None) -> None:
-    """What became of a publication; where it came from outside, from where."""
     if asked_for is not None and record.record_id != asked_for:
         say(f"{asked_for} says the same as {record.record_id} and ends as its duplicate.")
         return
@@ -105,27 +101,23 @@ def show_published(deed: str, record: Record, *, asked_for: str | None = None) -
 
 
 def show_outside(record: Record) -> None:
-    """What a published record was made of that is not the user's own."""
     for source in record.provenance.sources:
         say(f"  came from outside: {source}", "yellow")
 
 
 def show_verified(record: Record) -> None:
-    """Where a learning stands after a look for support."""
     say(f"{record.record_id} is {record.verification_status}, in the {record.publish_tier} tier.")
     if record.revalidate_at is not None:
         say(f"  to be looked at again from {time_text(record.revalidate_at)}", "dim")
 
 
 def show_feedback(record: Record) -> None:
-    """What runs have said of a learning."""
     say(f"Noted for {record.record_id}: {feedback_text(record)}.")
     if record.revalidate_at is not None:
         say(f"  to be looked at again from {time_text(record.revalidate_at)}", "dim")
 
 
 def show_revoked(answer: ops.Revoked, *, on_stderr: bool = False) -> None:
-    """What a filter revoked, or would revoke."""
     if not answer.items:
         say("No active learning matches.", "dim", on_stderr=on_stderr)
         return
@@ -138,7 +130,6 @@ def show_revoked(answer: ops.Revoked, *, on_stderr: bool = False) -> None:
 
 
 def show_backfill(answer: ops.BackfillAnswer) -> None:
-    """Which runs are, or would be, captured."""
     if answer.beyond_retention:
         left = plural(answer.beyond_retention, "run")
         say(f"{left} cannot be captured any more: too old for a run memory to be kept.", "dim")
@@ -154,7 +145,6 @@ def show_backfill(answer: ops.BackfillAnswer) -> None:
 
 
 def show_deleted_memories(answer: ops.DeletedRunMemories, *, on_stderr: bool = False) -> None:
-    """How much is, or would be, deleted."""
     if not answer.memories:
         say("Nothing is remembered of runs there.", "dim", on_stderr=on_stderr)
         return
@@ -166,7 +156,6 @@ def show_deleted_memories(answer: ops.DeletedRunMemories, *, on_stderr: bool = F
 
 
 def show_work(answer: ops.WorkAnswer) -> None:
-    """How the work went."""
     dead = f", {answer.dead} failed for good: `runlore jobs list --state dead`" if answer.dead else ""
     waiting = plural(answer.waiting, "waits", "wait")
     say(f"Did {plural(answer.done, 'job')}; {waiting}{dead}.")

@@ -18,7 +18,6 @@ _STYLES = {SkillState.ACTIVE: "green", SkillState.MERGED: "dim", SkillState.DELE
 
 
 def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None:
-    """A list of skills."""
     if not skills:
         say("No skills match. `runlore skill save` shows what waits to become one.", "dim")
         return
@@ -48,14 +47,12 @@ def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None
 
 
 def show_file_remarks(skills: Sequence[Skill]) -> None:
-    """What is wrong with files, and what to do about it."""
     for skill in skills:
         if skill.file_remark:
             say(f"{skill.file_remark[:1].upper()}{skill.file_remark[1:]}.", "yellow")
 
 
 def show_skill(skill: Skill, *, beside: Sequence[str] = ()) -> None:
-    """One skill, with all that it says; and the files beside its own, which are in no copy."""
     say(f"{skill.name}  {skill.skill_id}", "bold")
     rows: list[tuple[Cell, Cell]] = [
         (("state", "bold"), state_cell(skill)),
@@ -65,7 +62,6 @@ def show_skill(skill: Skill, *, beside: Sequence[str] = ()) -> None:
 
 
 def show_given(skill: Skill, text: str) -> None:
-    """All of what agents would get of a skill, what it asks of them beside its words first."""
     say(f"{skill.name}  {skill.skill_id}, revision {skill.revision}:", "bold")
     for warning in _demands(skill):
         say(warning, "yellow")
@@ -75,7 +71,6 @@ def show_given(skill: Skill, text: str) -> None:
 
 
 def show_fitting(found: ops.FittingSkills) -> None:
-    """The skills that fit a turn, each with its reasons."""
     if not found.items:
         say("No skill fits.", "dim")
     else:
@@ -103,7 +98,6 @@ def show_fitting(found: ops.FittingSkills) -> None:
 
 
 def show_curated(answer: ops.CurateAnswer) -> None:
-    """What curation would do or did, with what can be done about it."""
     if not answer.actions:
         say("There is nothing to do: no draft overlaps another, repeats one, was skipped or is stale.")
     else:
@@ -117,14 +111,12 @@ def show_curated(answer: ops.CurateAnswer) -> None:
 
 
 def show_undone(curation: Curation) -> None:
-    """What was put back."""
     say(f"Undone: {plural(len(curation.actions), 'action')} of {curation.curation_id}. As before are again:")
     for skill in curation.before:
         say(f"  {skill.name}")
 
 
 def show_curations(curations: Sequence[Curation]) -> None:
-    """What curation did, the newest first."""
     if not curations:
         say("Nothing was curated yet.", "dim")
         return
@@ -138,7 +130,6 @@ def show_curations(curations: Sequence[Curation]) -> None:
 
 
 def show_log(log: ops.SkillLog, name: str | None = None) -> None:
-    """Lines of the log: all, or those about one of a name."""
     if not log.items:
         nothing = "Nothing has happened to skills yet."
         say(f"Nothing is known of a skill called {name}." if name is not None else nothing, "dim")
@@ -160,7 +151,6 @@ def show_log(log: ops.SkillLog, name: str | None = None) -> None:
 
 
 def state_cell(skill: Skill) -> Cell:
-    """Where it stands, and whether somebody has to read it first."""
     if skill.provenance.tainted:
         return f"{skill.state.value}, {OUTSIDE}", "red"
     return skill.state.value, _STYLES[skill.state]

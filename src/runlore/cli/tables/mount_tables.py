@@ -26,7 +26,6 @@ _WOULD = {
 def mounted_to_plain(
     items: Sequence[Mounted], *, dry_run: bool, beside: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, JsonValue]:
-    """What was done in folders, or would be; and which files beside skills are in no copy."""
     return {
         "items": [
             {
@@ -73,12 +72,10 @@ def show_mounted(items: Sequence[Mounted], folders: Sequence[str], *, dry_run: b
 
 
 def show_left_behind(beside: Mapping[str, Sequence[str]]) -> None:
-    """Which files beside skills are in no copy."""
     for name, files in beside.items():
         say(f"{name}: {plural(len(files), 'other file')} not brought along: {some_of(files)}", "yellow")
 
 
 def some_of(files: Sequence[str]) -> str:
-    """The first of several files, and how many there are besides."""
     more = len(files) - _FILES_NAMED
     return f"{', '.join(files[:_FILES_NAMED])}{f' and {more:,} more' if more > 0 else ''}"

@@ -17,14 +17,12 @@ _STYLES = {"reject": "red", "publish_provisional": "yellow", "publish_active": "
 
 
 def show_policy(revision: PolicyRevision) -> None:
-    """One policy, field by field."""
     say(_title(revision), "bold")
     show_table([Column(), Column(wraps=True)], list(_flat("", revision.policy)), indent=2)
     _show_remarks(revision)
 
 
 def show_policy_change(before: PolicyRevision, after: PolicyRevision) -> None:
-    """What a change of policy changed."""
     if before.revision == after.revision:
         say(f"{_title(after)}: nothing has changed")
         return
@@ -34,7 +32,6 @@ def show_policy_change(before: PolicyRevision, after: PolicyRevision) -> None:
 
 
 def show_policies(revisions: Sequence[PolicyRevision]) -> None:
-    """Every version, the newest first, each with what it changed of the one before."""
     if not revisions:
         say("Nobody has changed it: the defaults are in force.", "dim")
         return
@@ -46,7 +43,6 @@ def show_policies(revisions: Sequence[PolicyRevision]) -> None:
 
 
 def show_trial(answer: ops.TrialAnswer) -> None:
-    """What a policy would do, beside what the present one does."""
     _show_rows("What waits", [row for row in answer.rows if row.waits])
     _show_rows(
         "What was decided lately, as if it still waited", [row for row in answer.rows if not row.waits]

@@ -26,7 +26,6 @@ _REQUEST_CHARS_MAX = 200
 
 
 def show_context(context: ops.MemoryContext) -> None:
-    """What a session is eligible for, and what is hidden from it."""
     say(f"Session {context.session_id} sees {scopes_text(context.learning_scopes)}", "bold")
     learned, recovered = context.learned_context, context.recovered_memory
     _show_part("Learned context", learned.omitted)
@@ -54,7 +53,6 @@ def show_context(context: ops.MemoryContext) -> None:
 
 
 def show_session_search(search: ops.SessionSearch) -> None:
-    """What a session's search found."""
     show_remark(search.remark)
     if not search.results:
         say("Nothing matches." if search.query is not None else "There is nothing yet.", "dim")
@@ -82,7 +80,6 @@ def show_session_search(search: ops.SessionSearch) -> None:
 
 
 def show_preview(projection: Projection) -> None:
-    """The sections, exactly as they would go into the prompt, and how they came about."""
     if not projection.sections:
         say("The input would be given nothing.", "bold")
     for number, section in enumerate(projection.sections):
@@ -95,7 +92,6 @@ def show_preview(projection: Projection) -> None:
 
 
 def show_receipt(view: ops.ReceiptView, *, with_sections: bool) -> None:
-    """What a run was given, and why; with its sections told again where asked."""
     run, receipt = view.run.run, view.receipt
     say(f"Run {run.run_id} of session {run.session_id}: {run.status}", "bold")
     say(f"  opened {time_text(run.opened_at)}" + (f", model {run.model}" if run.model else ""))

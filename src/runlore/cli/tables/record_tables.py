@@ -34,7 +34,6 @@ _STATE_STYLES = {
 
 
 def show_proposed(deed: str, record: Record) -> None:
-    """A candidate that was made, or that its author has waiting already."""
     if record.was_proposed_before:
         since = time_text(record.created_at)
         say(f"The same waits for review already, since {since}: {record.record_id}: {record.summary}")
@@ -49,7 +48,6 @@ def show_records(
     empty: str,
     folders: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """A list of records."""
     if not records:
         say(empty, "dim")
         return
@@ -65,7 +63,6 @@ def show_records(
 
 
 def show_record(record: Record) -> None:
-    """One record, field by field; what is empty or usual is left out."""
     plain = serialize(record)
     usual = {"scope": scope_text(record.scope), "provenance": None, "feedback": None}
     if record.provenance.tainted or record.provenance.sources:
@@ -76,7 +73,6 @@ def show_record(record: Record) -> None:
 
 
 def show_hits(hits: ops.SearchHits) -> None:
-    """Search results, each with the parts of its score."""
     show_remark(hits.remark)
     if not hits.items:
         say("Nothing matches.", "dim")
@@ -109,13 +105,11 @@ def show_remark(remark: str) -> None:
 
 
 def show_unsearched(passed_over: Iterable[str]) -> None:
-    """What a search that found nothing did not look at."""
     for each in passed_over:
         say(f"{each[:1].upper()}{each[1:]}.", "dim")
 
 
 def show_goal_context(context: ops.GoalContext) -> None:
-    """The best of each layer for a goal."""
     show_remark(context.remark)
     hits = [*context.profile, *context.procedural, *context.semantic]
     if not hits:
@@ -137,7 +131,6 @@ def show_goal_context(context: ops.GoalContext) -> None:
 
 
 def show_history(events: Iterable[RecordEvent]) -> None:
-    """A record's events, oldest first."""
     texts = (Column(title="REASON", wraps=True), Column(title="CHANGED", wraps=True))
     show_table(
         [*(Column(title=title) for title in ("REV", "AT", "MOVE", "STATE", "ACTOR")), *texts],
@@ -157,7 +150,6 @@ def show_history(events: Iterable[RecordEvent]) -> None:
 
 
 def show_states(rows: Iterable[Transition]) -> None:
-    """The table of legal moves."""
     texts = (Column(title="LAYERS", wraps=True, columns_min=24), Column(title="GUARD", wraps=True))
     show_table(
         [*(Column(title=title) for title in ("FROM", "MOVE", "TO")), *texts],
@@ -175,7 +167,6 @@ def show_states(rows: Iterable[Transition]) -> None:
 
 
 def show_review(page: ops.ReviewPage, folders: Mapping[str, str]) -> None:
-    """What waits, each beside what it would replace."""
     if not page.items:
         say("Nothing else waits for review." if page.folded else "Nothing waits for review.", "dim")
     for number, item in enumerate(page.items):
@@ -194,7 +185,6 @@ def show_review(page: ops.ReviewPage, folders: Mapping[str, str]) -> None:
 
 
 def _show_waiting(item: ops.ReviewItem) -> None:
-    """A candidate beside what it would replace, and what there is to know before it is confirmed."""
     twin = item.outcome.duplicate_of
     now = [r.summary for r in item.outcome.supersedes] or [twin.summary if twin else "nothing"]
     _show_beside("NOW", now, "AFTER CONFIRMING", twin.summary if twin else item.record.summary)
@@ -203,7 +193,6 @@ def _show_waiting(item: ops.ReviewItem) -> None:
 
 
 def _show_due(item: ops.ReviewItem) -> None:
-    """A learning that is active, and that somebody has to look at again."""
     record_id = item.record.record_id
     say(f"    {item.record.summary}")
     for line in item.attention:
@@ -216,7 +205,6 @@ def _show_due(item: ops.ReviewItem) -> None:
 
 
 def show_merges(items: Sequence[ops.MergeItem], *, nothing: str) -> None:
-    """Possible merges with their sources."""
     if not items:
         say(nothing, "dim")
         return
@@ -236,7 +224,6 @@ def show_merges(items: Sequence[ops.MergeItem], *, nothing: str) -> None:
 
 
 def show_rollback(answer: ops.RollbackAnswer) -> None:
-    """A tombstone, and what it had replaced."""
     rows: list[tuple[str, Record, str]] = [
         ("Rolled back", answer.record, answer.record.summary),
         *(("restored", record, record.summary) for record in answer.restored),
@@ -249,7 +236,6 @@ def show_rollback(answer: ops.RollbackAnswer) -> None:
 
 
 def show_forget(answer: ops.ForgetAnswer, *, on_stderr: bool = False) -> None:
-    """What was, or would be, erased."""
     deed = "Would erase" if answer.dry_run else "Erased"
     rows = [
         *((deed, session_id, "session") for session_id in answer.sessions),
@@ -278,18 +264,15 @@ def show_forget(answer: ops.ForgetAnswer, *, on_stderr: bool = False) -> None:
 
 
 def show_adoption(adoption: ops.Adoption) -> None:
-    """What became of a finding."""
     procedure = adoption.procedure
     say(f"{adoption.episode.summary}: {procedure.record_id} is {procedure.state}")
 
 
 def show_export(answer: ops.ExportAnswer) -> None:
-    """Where an export lies."""
     say(f"Wrote {plural(answer.count, 'record')} to {answer.path}")
 
 
 def show_import(answer: ops.ImportAnswer) -> None:
-    """How an import landed."""
     if answer.mode == "exact":
         say(f"Imported {plural(answer.count, 'record')}, exactly as in the file, with all history.")
     else:
@@ -355,6 +338,5 @@ def _changed_fields(event: RecordEvent) -> str:
 
 
 def state_cell(record: Record) -> Cell:
-    """A record's state with its reason, in its colour."""
     reason = f" ({record.state_reason})" if record.state_reason else ""
     return record.state + reason, _STATE_STYLES[record.state]

@@ -37,7 +37,6 @@ _NEXT = {
 
 
 def show_page(page: ops.PromotedPage) -> None:
-    """A list of promoted skills."""
     if not page.items:
         say("No procedure was promoted. `runlore skill rollout start` promotes one.", "dim")
         return
@@ -62,14 +61,12 @@ def show_page(page: ops.PromotedPage) -> None:
 
 
 def show_started(skill: PromotedSkill) -> None:
-    """One that was promoted: what it may do, where it comes from, and what comes next."""
     say(f"{skill.name} is {skill.status.value}, revision {skill.revision}")
     show_table(_FIELDS, _rows(_run_by(skill)), indent=2)
     _show_next(skill)
 
 
 def show_promoted(skill: PromotedSkill) -> None:
-    """One, with all that it says and all that was seen of it."""
     definition = skill.definition
     say(f"{skill.name}  {skill.definition.version}", "bold")
     rows: list[tuple[Cell, Cell]] = [(("status", "bold"), _status(skill))]
@@ -92,7 +89,6 @@ def show_promoted(skill: PromotedSkill) -> None:
 
 
 def show_recorded(skill: PromotedSkill, run_id: RunId) -> None:
-    """What a result was recorded as."""
     evidence = evidence_of(skill, run_id)
     if evidence is not None:
         went = ("success", "green") if evidence.success else ("failure", "red")
@@ -107,7 +103,6 @@ def evidence_of(skill: PromotedSkill, run_id: RunId) -> Evidence | None:
 
 
 def show_moved(skill: PromotedSkill) -> None:
-    """Where one stands now."""
     why = f": {skill.revoked_reason}" if skill.revoked_reason else ""
     say(f"{skill.name} is {skill.status.value}{why}")
     if canary := _canary(skill):
@@ -116,7 +111,6 @@ def show_moved(skill: PromotedSkill) -> None:
 
 
 def show_history(history: ops.PromotedHistory) -> None:
-    """A page of how one stood after each change, oldest first."""
     show_table(
         [
             *(Column(title=title) for title in ("NUMBER", "AT", "STATUS", "VERSION", "FINGERPRINT")),
@@ -152,7 +146,6 @@ def _run_by(skill: PromotedSkill) -> dict[str, str]:
 
 
 def _canary(skill: PromotedSkill) -> str:
-    """Who sees it, while it is one."""
     if skill.status not in _SHOWN:
         return ""
     share = f"{skill.canary.share}% of all sessions" if skill.canary.share else ""
@@ -160,7 +153,6 @@ def _canary(skill: PromotedSkill) -> str:
 
 
 def _counts_text(skill: PromotedSkill) -> str:
-    """What counts for the words it has now."""
     now = counting(skill)
     good = sum(each.success for each in now)
     return f"{good} good, {len(now) - good} bad" if now else "none"

@@ -18,7 +18,6 @@ _NOT_IN_STATUS = frozenset({"policy", "policies", "daemon", "models"})
 
 
 def show_status(status: ops.Status, where: str) -> None:
-    """Where this Runlore is, what needs somebody, what it holds and what it does, in a few lines."""
     say(f"Runlore {status.version} on {status.state_root}", "bold")
     say(f"  {where}")
     needs = [*_needs(status)]
@@ -101,7 +100,6 @@ def _number(sections: Mapping[str, JsonValue], *path: str) -> int:
 
 
 def show_whole_status(status: ops.Status, where: str) -> None:
-    """All of it: the store, records by layer and state, and every section."""
     say(f"Runlore {status.version} on {status.state_root}", "bold")
     say(f"  {where}")
     for name, value in status.store.items():
@@ -121,7 +119,6 @@ def show_whole_status(status: ops.Status, where: str) -> None:
 
 
 def show_made_token(made: ops.MadeToken) -> None:
-    """A new token. Its secret stands alone on its line, to be copied."""
     token = made.token
     limited = f", limited to {scopes_text(sorted(token.scopes))}" if token.scopes is not None else ""
     say(f"Made {token.name}, {_article(token.role)} {token.role}{limited}. Its secret, shown this once:")
@@ -130,7 +127,6 @@ def show_made_token(made: ops.MadeToken) -> None:
 
 
 def show_tokens(tokens: Sequence[AccessToken]) -> None:
-    """All tokens, without their secrets."""
     if not tokens:
         say("There are no tokens.", "dim")
         return
@@ -153,7 +149,6 @@ def show_tokens(tokens: Sequence[AccessToken]) -> None:
 
 
 def show_capture(status: ops.CaptureStatus) -> None:
-    """Whether runs are captured."""
     since = f" since {time_text(status.since)}" if status.since else ""
     by = f", by {status.by}" if status.by else ""
     if status.paused:
@@ -163,7 +158,6 @@ def show_capture(status: ops.CaptureStatus) -> None:
 
 
 def show_jobs(jobs: Sequence[Job]) -> None:
-    """Background work."""
     if not jobs:
         say("There is no background work.", "dim")
         return
@@ -189,7 +183,6 @@ def show_jobs(jobs: Sequence[Job]) -> None:
 
 
 def show_backup(deed: str, where: str, answer: ops.BackupAnswer) -> None:
-    """What a backup holds, and where it lies."""
     rows = plural(sum(answer.counts.values()), "row")
     say(f"{deed} {rows} ({plural(answer.bytes, 'byte')}) {where} {answer.path}")
 
@@ -252,7 +245,6 @@ def _particulars(section: JsonValue) -> Iterator[str]:
 
 
 def _iter_entries(section: JsonValue) -> Iterator[JsonValue]:
-    """The entries of every list of documents in a section, such as its diagnostics."""
     for value in section.values() if isinstance(section, dict) else ():
         if isinstance(value, list):
             yield from (entry for entry in value if isinstance(entry, dict))
@@ -267,7 +259,6 @@ def _revision_text(told: JsonValue) -> str:
 
 
 def _models_text(models: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Which model is asked, and what each purpose has asked for today."""
     yield str(models.get("default") or "none is set")
     today, budget = models.get("today"), models.get("budget")
     if not isinstance(today, dict) or not isinstance(budget, dict):

@@ -23,7 +23,6 @@ _STATUS_STYLES = {
 
 
 def show_sessions(page: ops.SessionPage) -> None:
-    """A list of sessions."""
     if not page.items:
         say("There are no sessions.", "dim")
         return
@@ -39,12 +38,10 @@ def show_sessions(page: ops.SessionPage) -> None:
 
 
 def show_session(session: Session) -> None:
-    """One session, field by field."""
     show_fields(answers.write(session))
 
 
 def tell_session(deed: str, session: Session) -> None:
-    """A session that was made or changed."""
     title = f": {session.title}" if session.title else ""
     bound = f" (bound to {_bound_to(session)})" if _bound_to(session) else ""
     say(f"{deed} session {session.session_id}{title}{bound}")
@@ -53,7 +50,6 @@ def tell_session(deed: str, session: Session) -> None:
 
 
 def show_personas(page: ops.PersonaPage) -> None:
-    """A list of personas."""
     if not page.items:
         say("There are no personas.", "dim")
         return
@@ -71,12 +67,10 @@ def show_personas(page: ops.PersonaPage) -> None:
 
 
 def show_persona(persona: Persona) -> None:
-    """One persona, field by field."""
     show_fields(answers.write(persona))
 
 
 def show_runs(page: ops.RunPage) -> None:
-    """A list of runs."""
     if not page.items:
         say("There are no runs.", "dim")
         return
@@ -99,12 +93,10 @@ def show_runs(page: ops.RunPage) -> None:
 
 
 def show_run(view: ops.RunView) -> None:
-    """One run, field by field."""
     show_fields(answers.write(view))
 
 
 def show_artifacts(page: ops.ArtifactPage) -> None:
-    """What a run left behind."""
     if not page.items:
         say("The run left no artifacts.", "dim")
         return
@@ -128,7 +120,6 @@ def show_artifact(artifact: Artifact) -> None:
 
 
 def show_journal(page: ops.JournalPage) -> None:
-    """Events, oldest first."""
     if not page.items:
         say("There are no events.", "dim")
         return
@@ -152,7 +143,6 @@ def show_journal(page: ops.JournalPage) -> None:
 
 
 def _what(event: JournalEvent) -> str:
-    """An event in a few words: its text where it has one, else its fields."""
     if not event.body:
         return "(erased)"
     if text := text_of(event.body):

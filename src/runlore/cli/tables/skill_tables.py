@@ -14,7 +14,6 @@ _STYLES = {SuggestionState.WAITING: "yellow", SuggestionState.SAVED: "green", Su
 
 
 def show_suggestions(page: ops.SuggestionPage) -> None:
-    """A list of suggestions."""
     if not page.items:
         say("No suggestions match. `runlore learn` looks for skills in transcripts.", "dim")
         return
@@ -43,7 +42,6 @@ def show_suggestions(page: ops.SuggestionPage) -> None:
 
 
 def show_suggestion(stored: StoredSuggestion) -> None:
-    """One suggestion, with its evidence and the reasons of its score."""
     say(f"{stored.suggestion.name}  {stored.suggestion_id}", "bold")
     rows: list[tuple[Cell, Cell]] = [
         (("state", "bold"), _state(stored)),
@@ -54,12 +52,10 @@ def show_suggestion(stored: StoredSuggestion) -> None:
 
 
 def show_move(deed: str, stored: StoredSuggestion) -> None:
-    """What became of a suggestion."""
     say(f"{deed} {stored.suggestion.name}  {stored.suggestion_id}")
 
 
 def show_reset(stored: StoredSuggestion) -> None:
-    """What became of a suggestion that is not skipped any more."""
     show_move("Waiting again:" if stored.waits else "Saved, and not skipped any more:", stored)
 
 

@@ -21,12 +21,10 @@ def scope_text(scope: Scope, folders: Mapping[str, str] = MappingProxyType({})) 
 
 
 def scopes_text(scopes: Iterable[Scope]) -> str:
-    """Several scopes in one cell."""
     return ", ".join(scope_text(scope) for scope in scopes)
 
 
 def time_text(moment: datetime | None) -> str:
-    """A time to the second, which people can read; `--json` has all of it."""
     return "" if moment is None else f"{format_time(moment)[:19]}Z"
 
 
@@ -36,13 +34,11 @@ def plural(number: int, one: str, many: str = "") -> str:
 
 
 def show_cursor(next_cursor: str | None) -> None:
-    """Where the next page begins."""
     if next_cursor:
         say(f"There are more: --cursor {next_cursor}", "dim")
 
 
 def show_fields(plain: Mapping[str, JsonValue], *, indent: int = 0) -> None:
-    """A document, field by field; what is empty is left out."""
     rows = [row for name, value in plain.items() for row in field_rows(name, value)]
     show_table(_FIELD_COLUMNS, [((name, "bold"), text) for name, text in rows], indent=indent)
 

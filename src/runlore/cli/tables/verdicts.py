@@ -6,7 +6,6 @@ from runlore.domain.record import JsonObject, JsonValue, Record
 
 
 def verdict_rows(record: Record) -> Iterator[tuple[str, str]]:
-    """What automation says, and what the judge said, each named; nothing where nobody has looked."""
     review = record.automation_review
     if review is None:
         return
@@ -17,14 +16,12 @@ def verdict_rows(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def verdict_word(record: Record) -> str:
-    """The same in a word or two, for a column."""
     review = record.automation_review
     action = "-" if review is None else _text(review.get("action"))
     return f"{action}, {record.policy_decision}" if record.policy_decision else action
 
 
 def feedback_text(record: Record) -> str:
-    """What runs have said of it."""
     return f"{record.feedback.wrong} wrong, {record.feedback.helped} helped"
 
 

@@ -86,7 +86,6 @@ class Language:
         return found | {Cue.REPLACEMENT} if self._contrast_pattern.search(sentence) else found
 
     def openings_of(self, sentence: str) -> frozenset[Opening]:
-        """What a sentence begins with."""
         return frozenset(opening for opening, pattern in self._opening_patterns if pattern.match(sentence))
 
     def is_question(self, sentence: str) -> bool:

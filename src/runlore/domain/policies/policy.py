@@ -165,7 +165,6 @@ def _describe_range(name: str, value: JsonValue) -> str:
 
 
 def run_memory_policy(document: JsonObject) -> RunMemoryPolicy:
-    """Read a run-memory policy."""
     policy = _read(RunMemoryPolicy, document)
     if policy.max_prompt_entries > policy.max_tracked_per_session:
         raise policy_shapes.bad_field(
@@ -177,7 +176,6 @@ def run_memory_policy(document: JsonObject) -> RunMemoryPolicy:
 
 
 def retention_policy(document: JsonObject) -> RetentionPolicy:
-    """Read a retention policy."""
     return _read(RetentionPolicy, document)
 
 
@@ -211,7 +209,6 @@ def policy_remarks(revision: PolicyRevision) -> tuple[str, ...]:
 def policy_to_plain(
     policy: "learning_policy.LearningPolicy | RunMemoryPolicy | RetentionPolicy | skills_policy.SkillsPolicy",
 ) -> dict[str, JsonValue]:
-    """A policy as a document."""
     if isinstance(policy, learning_policy.LearningPolicy):
         return policy_fields.learning_policy_to_plain(policy)
     if isinstance(policy, skills_policy.SkillsPolicy):

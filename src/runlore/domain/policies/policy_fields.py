@@ -43,7 +43,6 @@ _TIMEOUT = Whole(least=1, most=600)
 
 
 def learning_policy(document: JsonObject) -> LearningPolicy:
-    """Read a learning policy; Invalid names the field that is wrong."""
     return LEARNING.read("", document)
 
 
@@ -58,7 +57,6 @@ def capture_policy(document: JsonObject) -> CapturePolicy:
 
 
 def learning_policy_to_plain(policy: LearningPolicy) -> dict[str, JsonValue]:
-    """The whole policy as a document, defaults included."""
     return LEARNING.plain(policy)
 
 

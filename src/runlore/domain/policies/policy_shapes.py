@@ -84,7 +84,6 @@ class Whole:
     optional: bool = False
 
     def read(self, path: str, value: JsonValue) -> int | None:
-        """The number, in its range."""
         if value is None and self.optional:
             return None
         if isinstance(value, bool) or not isinstance(value, int):
@@ -99,7 +98,6 @@ class Whole:
         return value if isinstance(value, int) else None
 
     def schema(self) -> dict[str, JsonValue]:
-        """An integer with its range."""
         kind: JsonValue = ["integer", "null"] if self.optional else "integer"
         return {"type": kind, "minimum": self.least, "maximum": self.most}
 
@@ -144,7 +142,6 @@ class RuleName:
     blank: bool = True
 
     def read(self, path: str, value: JsonValue) -> str:
-        """The name as it was written."""
         text = _text(path, value, limits.RULE_NAME_CHARS_MAX)
         if not text and self.blank:
             return text
@@ -162,7 +159,6 @@ class RuleName:
         return str(value)
 
     def schema(self) -> dict[str, JsonValue]:
-        """A text with its length."""
         return {
             "type": "string",
             "minLength": 0 if self.blank else 1,
@@ -178,14 +174,12 @@ class ScopeIdText:
     """The id of a scope, or nothing. Which ids there are depends on the scope's kind."""
 
     def read(self, path: str, value: JsonValue) -> str:
-        """The id as it was written."""
         return _text(path, value, limits.ID_CHARS_MAX)
 
     def plain(self, value: object) -> JsonValue:
         return str(value)
 
     def schema(self) -> dict[str, JsonValue]:
-        """A text with its length."""
         return {"type": "string", "maxLength": limits.ID_CHARS_MAX}
 
     def describe(self) -> str:
@@ -197,7 +191,6 @@ class ModelName:
     """`provider:name`, or nothing for the configured model. An address is not a name."""
 
     def read(self, path: str, value: JsonValue) -> str:
-        """The name as it was written."""
         text = _text(path, value, limits.MODEL_CHARS_MAX)
         if not re.fullmatch(_MODEL, text):
             raise bad_field(path, "is neither empty nor a model as provider:name")
@@ -207,7 +200,6 @@ class ModelName:
         return str(value)
 
     def schema(self) -> dict[str, JsonValue]:
-        """A text with its pattern."""
         return {"type": "string", "maxLength": limits.MODEL_CHARS_MAX, "pattern": f"^{_MODEL}$"}
 
     def describe(self) -> str:
@@ -272,7 +264,6 @@ class Table(Generic[MadeT]):
         return {field.name: field.shape.plain(getattr(value, field.name)) for field in self.fields}
 
     def schema(self) -> dict[str, JsonValue]:
-        """An object that knows no other field."""
         properties = {
             field.name: {
                 "description": field.about,
@@ -298,7 +289,6 @@ class Table(Generic[MadeT]):
         return {field.name: field for field in self.fields}
 
     def describe(self) -> str:
-        """That it is a table."""
         return "a table"
 
     def defaults(self) -> Mapping[str, JsonValue]:

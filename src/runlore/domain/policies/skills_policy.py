@@ -44,12 +44,10 @@ class SkillsPolicy:
 
 
 def skills_policy(document: JsonObject) -> SkillsPolicy:
-    """Read a skills policy; Invalid names the field that is wrong."""
     return SKILLS.read("", document)
 
 
 def skills_policy_to_plain(policy: SkillsPolicy) -> dict[str, JsonValue]:
-    """The whole policy as a document, defaults included."""
     return SKILLS.plain(policy)
 
 

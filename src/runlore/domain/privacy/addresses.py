@@ -57,7 +57,6 @@ _V6_RANGES = tuple(
 
 
 def find_v4(view: PersonalView) -> Iterator[PersonalFinding]:
-    """Every IPv4 address, in order."""
     for match in compile_pattern(_V4).finditer(view.data):
         start, end = match.start(), match.end()
         if (
@@ -69,7 +68,6 @@ def find_v4(view: PersonalView) -> Iterator[PersonalFinding]:
 
 
 def find_v6(view: PersonalView) -> Iterator[PersonalFinding]:
-    """Every IPv6 address, in order."""
     if view.data.count(b":") < 2:
         return
     for match in compile_pattern(_V6).finditer(view.data):

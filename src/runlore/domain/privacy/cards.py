@@ -31,7 +31,6 @@ ISSUERS: tuple[tuple[str, str, frozenset[int]], ...] = (
 
 
 def find_cards(view: PersonalView) -> Iterator[PersonalFinding]:
-    """Every card number, in order."""
     at = 0
     search = compile_pattern(_START).search
     while (start := search(view.data, at)) is not None:

@@ -22,7 +22,6 @@ _UNIT_SUFFIXES = frozenset(
 
 
 def find_emails(view: PersonalView) -> Iterator[PersonalFinding]:
-    """Every address, in order."""
     text, done = view.text, 0
     for at, behind in _anchors(text):
         if at < done:

@@ -33,7 +33,6 @@ LENGTHS: Mapping[str, int] = {
 
 
 def find_ibans(view: PersonalView) -> Iterator[PersonalFinding]:
-    """Every IBAN, in order."""
     at = 0
     search = compile_pattern(_START).search
     while (start := search(view.data, at)) is not None:

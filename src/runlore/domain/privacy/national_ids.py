@@ -62,7 +62,6 @@ _DAYS_MAX, _MONTHS_MAX = 31, 12
 
 
 def find_national_ids(view: PersonalView) -> Iterator[PersonalFinding]:
-    """Every national id, in order."""
     at = 0
     search = compile_pattern(_ANY).search
     while (start := search(view.data, at)) is not None:
@@ -94,7 +93,6 @@ class _Told:
         self._view, self._start = view, start
 
     def as_of(self, country: str) -> bool:
-        """Whether they name this country's id."""
         before = self._view.text[max(0, self._start - _NAME_CHARS_MAX) : self._start].lower()
         return before.rstrip(" :=#.\t\"'(").removesuffix(" is").endswith(_NAMES[country])
 

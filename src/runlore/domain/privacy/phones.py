@@ -83,7 +83,6 @@ def date_end(data: bytes, at: int) -> int:
 
 
 def find_phones(view: PersonalView) -> Iterator[PersonalFinding]:
-    """Every phone number, in order."""
     at = 0
     search = compile_pattern(_START).search
     while (start := search(view.data, at)) is not None:

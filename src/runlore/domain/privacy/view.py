@@ -41,7 +41,6 @@ class PersonalView:
         return start + bisect_right(self.dropped, start), end + bisect_right(self.dropped, end)
 
     def is_digit(self, at: int) -> bool:
-        """Whether a digit stands here."""
         return 0 <= at < len(self.data) and 0x30 <= self.data[at] <= 0x39
 
     def is_word(self, at: int) -> bool:

@@ -58,13 +58,11 @@ def section(name: SectionName, entries: Iterable[str], *, renderer: int = RENDER
 
 
 def render_learning(entry: LearnedEntry) -> str:
-    """A learning: its id, kind and scope, and what it says."""
     heading = (entry.record_id, entry.kind.value, str(entry.scope))
     return _entry(Rendered(heading=heading, content=entry.content))
 
 
 def render_run(memory: RunMemory) -> str:
-    """A recovered run: its id, how and when it ended, and what is remembered of it."""
     heading = (memory.run_id, memory.status.value, format_time(memory.captured_at))
     return _entry(Rendered(heading=heading, content=memory.summary))
 

@@ -116,7 +116,6 @@ def build_run_memory(
     redact_pii: bool,
     capture: CaptureState = CaptureState.SKIPPED,
 ) -> Remembered:
-    """The memory of a terminal run."""
     assert run.finished_at is not None, "only a terminal run is remembered"
     parts = (text.request, text.outcome, run.error, run.reason)
     request, outcome, error, reason = (

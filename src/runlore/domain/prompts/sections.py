@@ -25,10 +25,8 @@ INTRO = INTROS[RENDERER]
 
 
 def opening_line(name: SectionName) -> str:
-    """The marker line that a section begins with."""
     return f"<{MARKER}:{name}>"
 
 
 def closing_line(name: SectionName) -> str:
-    """The marker line that a section ends with."""
     return f"</{MARKER}:{name}>"

@@ -129,7 +129,6 @@ def order_candidates(candidates: Iterable[Candidate], scopes: Sequence[Scope]) -
 
 
 def entry_of(candidate: Candidate) -> LearnedEntry:
-    """A candidate as it is told."""
     record = candidate.record
     return LearnedEntry(
         record_id=record.record_id,

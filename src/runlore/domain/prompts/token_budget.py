@@ -77,7 +77,6 @@ def _make_packed(taken: Sequence[int], used: int) -> Packed:
 def open_budget(
     family: ModelFamily | None, *, prompt_tokens: int, input_tokens: int, factor_percent: int
 ) -> Budget:
-    """The budget of a prompt before anything is packed."""
     window = None if family is None else family.window_tokens
     reserved = 0 if family is None else min(family.output_tokens, family.window_tokens // _RESERVE_SHARE)
     room = None if window is None else max(0, window - reserved - prompt_tokens - input_tokens)
@@ -101,7 +100,6 @@ def room_for(budget: Budget, policy_tokens: int) -> int:
 
 
 def spend(budget: Budget, section: SectionName, *, policy_tokens: int, used: int) -> Budget:
-    """The budget after a section."""
     line = SectionBudget(
         section=section,
         policy_tokens=policy_tokens,

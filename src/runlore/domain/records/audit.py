@@ -78,7 +78,6 @@ def erase_event(event: RecordEvent) -> RecordEvent:
 
 
 def replay(events: Iterable[RecordEvent]) -> Record:
-    """The record that its events lead to."""
     plain: Plain = {}
     for number, event in enumerate(events, start=1):
         plain.update(event.changes)

@@ -78,7 +78,6 @@ class BlockedRecord:
 
     @property
     def record_id(self) -> RecordId:
-        """The record's id."""
         return self.record.record_id
 
 
@@ -103,7 +102,6 @@ class Consequences:
 
     @property
     def would_duplicate(self) -> RecordId | None:
-        """The id of the record that it would repeat."""
         return None if self.duplicate_of is None else self.duplicate_of.record_id
 
 

@@ -84,7 +84,6 @@ def finding_draft(finding: Finding, *, scope: Scope, scan_id: RecordId, outside:
 
 
 def scan_draft(findings: Sequence[Finding], *, scope: Scope = WORKSPACE, outside: bool = False) -> Draft:
-    """The episode of a scan: how many findings, of which repositories."""
     slugs = sorted({finding.repo_slug for finding in findings})
     noun = "finding" if len(findings) == 1 else "findings"
     more = len(slugs) - _SLUGS_SHOWN_MAX
@@ -130,7 +129,6 @@ def adoption_draft(finding: Record, *, summary: str | None, workflow: str | None
 
 
 def adoption_episode(finding: Record, procedure: Record, *, kind: Kind, reason: str) -> Draft:
-    """What the log keeps of an adoption (`promotion`) or of its undoing (`rollback`)."""
     verb = "Adopted" if kind is Kind.PROMOTION else "Undid the adoption of"
     repo_slug = str(finding.metadata["repo_slug"])
     return Draft(
@@ -152,7 +150,6 @@ def adoption_episode(finding: Record, procedure: Record, *, kind: Kind, reason: 
 
 
 def require_finding(record: Record) -> Record:
-    """The record, when it is a radar finding."""
     if record.kind is Kind.FACT and record.metadata.get("origin") == ORIGIN:
         return record
     raise Invalid(

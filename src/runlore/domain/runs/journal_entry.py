@@ -28,7 +28,6 @@ Check = Callable[[JsonValue], str | None]
 
 
 def parse_entry(plain: JsonObject) -> Entry:
-    """Read one reported event. Invalid says which field is wrong."""
     kind = _type_of(plain)
     given = {name: value for name, value in plain.items() if name != "type" and not _is_derived(name)}
     _check_bounds(kind, given)
@@ -37,7 +36,6 @@ def parse_entry(plain: JsonObject) -> Entry:
 
 
 def input_entry(request: str, metadata: JsonObject) -> Entry:
-    """The input of a run: what was asked, and what the caller said about it."""
     told = _without_derived(metadata)
     body: dict[str, JsonValue] = {"text": request, "metadata": told} if told else {"text": request}
     if len(request) > limits.REQUEST_CHARS_MAX:
@@ -58,14 +56,12 @@ def checkpoint_entry(text: str) -> Entry:
 
 
 def status_entry(run: Run) -> Entry:
-    """The status that a run has taken, with its reason and error where there is one."""
     told: dict[str, JsonValue] = {"reason": run.reason, "error": run.error}
     body = {"status": run.status.value, **{name: value for name, value in told.items() if value}}
     return _clean(EventType.STATUS, body)
 
 
 def binding_entry(binding: Binding) -> Entry:
-    """A session's whole binding, as it is from here on."""
     return Entry(type=EventType.BINDING, body=plain_binding(binding))
 
 

@@ -147,7 +147,6 @@ class ToldRun:
 
     @property
     def run_id(self) -> RunId:
-        """The id that it has here."""
         return RunId(f"run_{_digest(self.agent, self.source_session, str(self.ordinal))}")
 
 
@@ -163,11 +162,9 @@ class ReadCounts:
 
     @property
     def lines_skipped(self) -> int:
-        """How many lines were not understood."""
         return sum(self.skipped.values())
 
     def skip(self, reason: str) -> None:
-        """Count one line that was not understood."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
 

@@ -50,7 +50,6 @@ class FusedHit:
 
     @property
     def total(self) -> int:
-        """What hits are ordered by."""
         return self.words + self.meaning
 
 

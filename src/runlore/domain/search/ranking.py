@@ -83,7 +83,6 @@ class Score:
 
     @property
     def total(self) -> int:
-        """What records are ordered by, before `created_at` and `record_id`."""
         return self.exact + self.summary + self.metadata + self.state + self.recency + self.meaning
 
 
@@ -96,7 +95,6 @@ class Impacts:
 
 
 def passes(record: Record, where: RankFilter) -> bool:
-    """Whether a record belongs to the filtered set."""
     return (
         (where.states is None or record.state in where.states)
         and (where.layers is None or record.layer in where.layers)

@@ -35,7 +35,6 @@ _READERS: dict[type, Read] = {}
 
 
 def serialize(value: object) -> Plain:
-    """The JSON object of a dataclass."""
     return _writer_of(type(value))(value)
 
 
@@ -69,21 +68,18 @@ def erase_json(kind: type, plain: JsonObject) -> Plain:
 
 
 def as_text(value: object, name: str = "") -> str:
-    """The value, when it is a text; what else it is, is told by its type alone."""
     if not isinstance(value, str):
         raise _type_error(name, "a text", value)
     return value
 
 
 def as_whole(value: object, name: str = "") -> int:
-    """The value, when it is a whole number; true and false are none."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise _type_error(name, "a whole number", value)
     return value
 
 
 def as_flag(value: object, name: str = "") -> bool:
-    """The value, when it is true or false."""
     if not isinstance(value, bool):
         raise _type_error(name, "true or false", value)
     return value
@@ -201,7 +197,6 @@ class _Source:
         return found
 
     def compile(self, lines: Sequence[str]) -> object:
-        """The function that the lines define."""
         exec("\n".join(lines), self.names)
         return self.names["function"]
 
@@ -228,7 +223,6 @@ def _compile_reader(kind: type, *, within: bool = False) -> Read:
 
 
 def _writing(source: _Source, kind: type) -> list[str]:
-    """The lines of the function that writes a type."""
     keys = keys_of(kind)
     if not any(key.unless for key in keys):
         pairs = ", ".join(f"{key.key!r}: {_value_of(source, key)}" for key in keys)
@@ -285,7 +279,6 @@ class _WriteExpression(NamedTuple):
     names: tuple[str, ...]
 
     def of(self, hint: object, value: str, depth: int = 0) -> str:
-        """The expression that writes a value of a type."""
         kind, arguments, _ = split_type(hint)
         if _is_its_own_json(hint):
             return value
@@ -340,7 +333,6 @@ def _reading(source: _Source, kind: type, *, within: bool) -> list[str]:
 
 
 def _read_field(source: _Source, form: JsonForm, field: "dataclasses.Field[object]", hint: object) -> str:
-    """The expression that reads a field from its key."""
     name = field.name
     key = form.rename.get(name, name)
     if name in form.omit_default:
@@ -362,7 +354,6 @@ class _ReadExpression(NamedTuple):
     is_exact: bool
 
     def of(self, hint: object, value: str, depth: int = 0) -> str:
-        """The expression that reads a value of a type."""
         kind, arguments, checks = split_type(hint)
         if kind is types.UnionType and type(None) in arguments:
             read = f"None if {value} is None else {self.of(without_none(hint), value, depth)}"

@@ -36,7 +36,6 @@ class ShellCommand:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The program and its arguments."""
         return (self.program, *self.arguments)
 
     @property

@@ -41,7 +41,6 @@ class CommandParts:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Those of the plain words that are addresses."""
         return tuple(word for word in self.plain if _ADDRESS.match(word))
 
 

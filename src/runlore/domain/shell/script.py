@@ -240,7 +240,6 @@ class _Found(NamedTuple):
     assignments: tuple[tuple[str, str], ...] = ()
 
     def command(self, pipeline: int) -> ShellCommand:
-        """The command, in the pipeline of this number."""
         return ShellCommand(
             program=self.program,
             arguments=self.arguments,

@@ -61,7 +61,6 @@ class MergedSize:
 
     @classmethod
     def of(cls, document: SkillDocument) -> Self:
-        """The size of one document."""
         parts = parts_of(document.body)
         sections = frozenset(section.content for part in parts for section in part.sections)
         return cls(
@@ -74,7 +73,6 @@ class MergedSize:
         )
 
     def join(self, other: Self) -> Self:
-        """The size of both together."""
         return replace(
             self,
             sections=self.sections | other.sections,

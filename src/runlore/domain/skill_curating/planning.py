@@ -127,7 +127,6 @@ class _Group:
         return all(is_near(doing, another) for doing in self.doings for another in other.doings)
 
     def take(self, other: "_Group") -> None:
-        """Take another group in."""
         self.places = sorted((*self.places, *other.places))
         self.doings.update(other.doings)
         self.size = self.size.join(other.size)
@@ -231,7 +230,6 @@ def is_curated(skill: Skill) -> bool:
 
 
 def age(skill: Skill) -> tuple[datetime, SkillId]:
-    """What the older of two is told by."""
     return skill.created_at, skill.skill_id
 
 

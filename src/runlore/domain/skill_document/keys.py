@@ -37,7 +37,6 @@ def words_in(text: str) -> tuple[str, ...]:
 
 
 def one_line(words: Iterable[str]) -> str:
-    """Words in one line, separated by spaces."""
     return " ".join(_CODED.sub(_code, word) or EMPTY_WORD for word in words)
 
 

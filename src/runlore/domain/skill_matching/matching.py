@@ -65,7 +65,6 @@ def best_matches(
 
 
 def place_of(match: SkillMatch) -> tuple[int, str, SkillId]:
-    """What matches are sorted by."""
     return -match.score, match.name, match.skill_id
 
 

@@ -68,12 +68,10 @@ def profile_of(document: SkillDocument, reader: Reader) -> Profile:
 
 
 def fields_in(bits: int) -> tuple[ProfileField, ...]:
-    """The fields of a set of bits."""
     return tuple(field for field, bit in _BIT.items() if bits & bit)
 
 
 def texts_of(document: SkillDocument) -> Iterator[tuple[ProfileField, str]]:
-    """All that is read of a skill."""
     yield ProfileField.NAME, document.name[: limits.SKILL_NAME_CHARS_MAX]
     yield ProfileField.TOPICS, _trigger(document.topics)
     yield ProfileField.ACTIONS, _trigger(document.actions)

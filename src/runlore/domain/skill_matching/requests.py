@@ -34,7 +34,6 @@ class RequestWord:
 
     @property
     def words(self) -> int:
-        """How many words it is: a phrase is several."""
         return self.key.count(" ") + 1
 
 

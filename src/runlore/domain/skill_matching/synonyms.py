@@ -283,7 +283,6 @@ NEAR = """
 
 
 def groups_of(table: str) -> list[tuple[str, ...]]:
-    """A table's groups, each with its words and phrases in their order."""
     return [
         tuple(name.strip() for name in line.split(",")) for line in table.strip().splitlines() if line.strip()
     ]

@@ -160,7 +160,6 @@ class _Phrase:
 def _phrases_at(
     pairs: Sequence[tuple[str, str]], position: int, phrases: Iterable[_Phrase]
 ) -> list[tuple[str, str]]:
-    """The phrases that begin at a position."""
     return [
         (phrase.key, phrase.name)
         for phrase in phrases

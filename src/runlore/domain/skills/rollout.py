@@ -222,5 +222,4 @@ class PromotedSkill:
 
     @property
     def name(self) -> str:
-        """What it is called; learned and promoted skills share one namespace."""
         return self.definition.name

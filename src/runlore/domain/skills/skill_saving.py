@@ -57,7 +57,6 @@ class SavingDecision:
 
     @property
     def is_saved(self) -> bool:
-        """Whether it is to be saved."""
         return not self.against
 
     @property

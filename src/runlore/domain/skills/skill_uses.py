@@ -100,7 +100,6 @@ def _is_of_plugin(parts: Sequence[str]) -> bool:
 
 
 def _is_file(path: str) -> bool:
-    """Whether a path ends as that of a skill's file does."""
     return path.replace("\\", "/").rpartition("/")[2].lower() == FILE_NAME.lower()
 
 
@@ -168,7 +167,6 @@ def _of_batch(called: _Called) -> Iterator[str]:
 
 
 def _argument_name(arguments: JsonValue) -> str:
-    """The name that a tool was told to open."""
     if isinstance(arguments, str):
         if arguments.lstrip()[:1] != "{":
             return _name(arguments)
@@ -181,7 +179,6 @@ def _argument_name(arguments: JsonValue) -> str:
 
 
 def _parse_arguments(text: str) -> JsonValue:
-    """Arguments that came as a text."""
     if len(text) > _JSON_CHARS_MAX:
         return None
     try:
@@ -252,7 +249,6 @@ def _may_open(text: str) -> bool:
 
 
 def _folder(arguments: JsonValue) -> str:
-    """Where a shell tool was told to be."""
     if not isinstance(arguments, Mapping):
         return ""
     given = (arguments.get(key) for key in _FOLDER_KEYS)

@@ -52,7 +52,6 @@ def skip_suggestion(stored: StoredSuggestion, policy: SkillCurationPolicy, act: 
 
 
 def reset(stored: StoredSuggestion, act: Act) -> StoredSuggestion:
-    """The suggestion as if it had never been skipped."""
     return replace(_after(stored, SuggestionMove.RESET, act), skipped_at=None, times_skipped=0)
 
 

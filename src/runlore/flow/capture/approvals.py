@@ -26,7 +26,6 @@ def ask(tx: Transaction, run: Run, approval: Approval) -> Run:
 
 
 def go_on(tx: Transaction, run: Run, at: datetime) -> Run:
-    """Let a run go on that has waited."""
     return move_run(tx, run, RunMove.RESUME, at)
 
 

@@ -36,7 +36,6 @@ class RunEnding:
 
 
 def interruption(reason: str) -> RunEnding:
-    """The ending that Runlore gives a run which nobody ends."""
     return RunEnding(status=RunStatus.INTERRUPTED, reason=reason)
 
 

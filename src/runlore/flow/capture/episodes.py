@@ -28,7 +28,6 @@ def run_episode(run: Run, text: RunText, policy: RunMemoryPolicy) -> Draft:
 
 
 def scratch_episode(run: Run, scratch: tuple[Record, ...], policy: RunMemoryPolicy) -> Draft:
-    """What a run's notes come to, before they are cleared."""
     notes = "\n".join(f"- {record.summary}" for record in scratch)
     summary = excerpt(f"Notes of the run:\n{notes}", limits.SUMMARY_CHARS_MAX)
     draft = Draft(

@@ -39,7 +39,6 @@ class ImportContext:
     folders: Mapping[str, KnownFolder] = field(default_factory=dict)
 
     def folder(self, told: ToldRun) -> KnownFolder:
-        """The folder that a run was in."""
         return folder_of(told, self.folders)
 
 
@@ -191,7 +190,6 @@ def _session(told: ToldRun, at: datetime, bringing: ImportContext) -> Session:
 
 
 def binding_of_project(project: str) -> Binding:
-    """Linked to its project, where that has a name which can be one."""
     try:
         return bind(
             UNBOUND,
@@ -219,6 +217,5 @@ def _text(entries: tuple[Entry, ...]) -> RunText:
 
 
 def _line(text: str, chars_max: int) -> str:
-    """A stranger's text as one short line without secrets."""
     line = " ".join(make_storable(text[: chars_max * 4]).split())
     return excerpt(redact_text(strip_injected(line)).text, chars_max)

@@ -40,7 +40,6 @@ class Diagnostic:
     path: str | None = None
 
     def plain(self) -> dict[str, JsonValue]:
-        """As it is shown."""
         told = {"action": self.action, "reason": self.reason, "message": self.message}
         named = {"run_id": self.run_id, "path": self.path}
         return {**told, **{name: value for name, value in named.items() if value is not None}}
@@ -61,7 +60,6 @@ class Report:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def tell(self, diagnostic: Diagnostic) -> None:
-        """Keep a finding, as long as there is room."""
         if len(self.diagnostics) < limits.DIAGNOSTICS_MAX:
             self.diagnostics.append(diagnostic)
 
@@ -70,7 +68,6 @@ class Report:
         self.tell(Diagnostic(action="left", reason=error.code, message=error.sentence, run_id=run_id))
 
     def plain(self, checked_at: str) -> dict[str, JsonValue]:
-        """As it is shown."""
         return {
             "checked_at": checked_at,
             "source": self.source,
@@ -97,7 +94,6 @@ class Maintenance:
     hold: Hold = unheld
 
     def settle_owed(self) -> None:
-        """Write the memories that runs are still owed, whoever was to write them."""
         after: RunId | None = None
         while True:
             with self.remembering.store.snapshot() as snapshot:
@@ -136,7 +132,6 @@ class Maintenance:
         self.report.index_rebuilt = True
 
     def prune(self) -> None:
-        """Prune what is older than the retention."""
         while self._prune_expired():
             self.beat()
 

@@ -88,7 +88,6 @@ def _conversations(
 
 
 def _find_given(collections: Collections, run_id: RunId) -> Iterator[RunId]:
-    """The runs whose memories a run was given."""
     receipt = collections.runs.get_receipt(run_id)
     for section in receipt.sections if receipt else ():
         if section.name is SectionName.RECOVERED_MEMORY:

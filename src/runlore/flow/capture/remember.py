@@ -64,7 +64,6 @@ class Remembering:
             self._settle(run_id, None)
 
     def drop(self, run_ids: Iterable[RunId]) -> None:
-        """Delete the memories of runs that were pruned or forgotten, behind their transaction."""
         for run_id in run_ids:
             self.memories.delete(run_id)
 
@@ -214,7 +213,6 @@ def list_expired_runs(
 
 
 def build_counters(**amounts: int) -> dict[str, int]:
-    """Run memory's counters, without those that stay as they are."""
     return {f"run_memory.{name}": amount for name, amount in amounts.items() if amount}
 
 

@@ -23,7 +23,6 @@ def require_unworked(collections: Collections, session_id: SessionId, now: datet
 
 
 def session_busy(session_id: SessionId, run_id: RunId | None) -> Conflict:
-    """The error for a second input."""
     named = "another input" if run_id is None else f"run {run_id!r}"
     return Conflict(
         f"{named} is being worked in session {session_id!r}",

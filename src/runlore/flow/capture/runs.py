@@ -33,7 +33,6 @@ def open_run(tx: Transaction, session: Session, run: Run, entry: Entry) -> Run:
 
 
 def require_open_session(session: Session) -> None:
-    """Refuse to go on in a session that has ended."""
     if session.ended_at is not None:
         raise Conflict(
             f"session {session.session_id!r} has ended",
@@ -57,7 +56,6 @@ def require_same_run(tx_run: Run, wanted: Run, *, same_input: bool) -> Run:
 
 
 def move_run(tx: Transaction, run: Run, move: RunMove, at: datetime) -> Run:
-    """A move that does not end the run, with its status event."""
     after = apply_run_move(run, move, at)
     tx.runs.update(after, expected_revision=run.revision)
     tx.journal.append(run.session_id, run.run_id, [status_entry(after)], at)
@@ -65,7 +63,6 @@ def move_run(tx: Transaction, run: Run, move: RunMove, at: datetime) -> Run:
 
 
 def require_open_run(run: Run) -> None:
-    """Refuse to add to a run that has ended."""
     if run.is_terminal:
         raise Conflict(
             f"run {run.run_id!r} is {run.status}: nothing can be added to it",
@@ -120,7 +117,6 @@ def _is_repeated(tx: Transaction, run: Run, entries: Sequence[Entry], first_numb
 
 
 def add_checkpoint(tx: Transaction, session: Session, entry: Entry, at: datetime) -> int:
-    """Write a checkpoint and move the session's mark to it."""
     require_open_session(session)
     number = tx.journal.append(session.session_id, None, [entry], at)
     after = replace(

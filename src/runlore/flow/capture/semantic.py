@@ -134,7 +134,6 @@ class CaptureView:
 
 
 def terms_of_capture(collections: Collections, run: Run) -> CapturePolicies:
-    """The policies in force, and whether people let anything of the session be captured."""
     learning, revision = learning_in_force(collections)
     stored = current_policy(collections, PolicyName.RUN_MEMORY)
     run_memory = run_memory_policy(stored.policy)
@@ -219,7 +218,6 @@ def _is_heard(terms: CapturePolicies, run: Run, noted: Capture | None) -> bool:
 
 
 def _was_on(collections: Collections, run: Run) -> bool:
-    """Whether semantic capture was on when a run ended."""
     assert run.finished_at is not None, "a run that is captured has its end"
     return learning_then(collections, run.finished_at).capture.semantic_candidates.enabled
 

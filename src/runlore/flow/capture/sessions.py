@@ -58,7 +58,6 @@ def change_session(tx: Transaction, before: Session, after: Session, at: datetim
 
 
 def expect_session_revision(session: Session, expected: int | None) -> None:
-    """Refuse to change a session that has moved since the caller read it."""
     if expected is not None and session.revision != expected:
         raise Conflict(
             f"session {session.session_id!r} is at revision {session.revision}, not {expected}",

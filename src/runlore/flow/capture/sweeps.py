@@ -18,16 +18,13 @@ def is_abandoned(collections: Collections, run: Run, now: datetime) -> bool:
 
 
 def idle_since(hours: int, now: datetime) -> datetime:
-    """The moment before which an external run's last sign of life is too old."""
     return now - timedelta(hours=hours)
 
 
 def is_idle(run: Run, since: datetime) -> bool:
-    """Whether nothing was heard of an external run since a moment."""
     return run.executor is None and run.active_at < since
 
 
 def list_lapsed_processes(collections: Collections, now: datetime) -> tuple[ProcessId, ...]:
-    """Processes that have been dead for long."""
     leases = collections.processes.leases()
     return tuple(process for process, until in leases.items() if until + _LISTED < now)

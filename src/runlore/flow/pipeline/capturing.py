@@ -287,7 +287,6 @@ def _ready(drafts: Sequence[Draft], now: datetime) -> list[_Ready]:
 
 
 def draft_record(draft: Draft, now: datetime) -> Record:
-    """The record that a draft of ours would be; Invalid or Refused where it cannot be one."""
     stamp = Stamp(record_id=RecordId("rec"), origin=Origin.DAEMON, created_by=DAEMON, at=now)
     return admit(draft, stamp)
 

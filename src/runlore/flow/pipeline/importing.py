@@ -52,7 +52,6 @@ class _Prepared:
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
-        """The entries as the journal keeps them."""
         return to_journal_entries(self.told)
 
     @cached_property
@@ -72,17 +71,14 @@ class _Prepared:
 
     @cached_property
     def opened(self) -> tuple[SkillOpening, ...]:
-        """The skills that it opened."""
         return find_opened_in_transcript(self.told)
 
     @cached_property
     def states_something(self) -> bool:
-        """Whether its user says something that lasts."""
         said = list_user_messages(self.entries, session_id=self.told.session_id, run_id=self.told.run_id)
         return bool(statements_of(said))
 
     def prepare(self) -> None:
-        """Make all of them now."""
         _ = self.entries, self.mined, self.opened, self.states_something
 
 
@@ -111,7 +107,6 @@ class Came:
     kept_out: set[SessionId] = field(default_factory=set)
 
     def answer(self) -> ImportedRuns:
-        """As it is told."""
         return ImportedRuns(
             stored=len(self.stored),
             known=self.known,
@@ -154,12 +149,10 @@ class Importing:
         return came
 
     def remember(self, came: Came) -> None:
-        """Write the memories that are owed."""
         for job in came.jobs:
             self.remembering.settle(RunId(job.subject), job)
 
     def _prepare(self, runs: tuple[_Prepared, ...]) -> None:
-        """Make what is costly for the runs that are not known."""
         with self.remembering.store.snapshot() as snapshot:
             known = snapshot.runs.get_many([run.told.run_id for run in runs])
         for run in runs:

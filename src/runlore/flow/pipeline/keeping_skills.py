@@ -37,7 +37,6 @@ _LATER = timedelta(seconds=1)
 
 
 def waits_for_model(collections: Collections, *, has_model: bool) -> bool:
-    """Whether what a run shows is saved only when a model has improved it."""
     policy = current_skills(collections)
     return has_model and policy.llm_learn and policy.auto_save.enabled and policy.auto_save.require_llm
 

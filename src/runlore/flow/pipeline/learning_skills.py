@@ -202,7 +202,6 @@ class LearningSkills:
             return self._propose(tx, run, [match])
 
     def _propose(self, tx: Transaction, run: Run, matches: Sequence[Match]) -> int:
-        """How many candidates were made; the caller has the session's turn."""
         at = self.clock.now()
         intake = Intake(ids=self.ids, act=Act(actor=DAEMON, at=at, reason=REASON), origin=Origin.DAEMON)
         binding = tx.sessions.get(run.session_id).binding
@@ -281,7 +280,6 @@ def instruction_drafts(source: Source, binding: Binding, match: Match) -> Iterat
 
 
 def _try_record(draft: Draft, at: datetime) -> Record | None:
-    """The record that a draft would be; None where it cannot be one."""
     try:
         return draft_record(draft, at)
     except (Invalid, Refused):

@@ -43,7 +43,6 @@ class Vouching:
 def gather_support(
     collections: Collections, memories: RunMemories, record: Record, vouching: Vouching
 ) -> Support:
-    """What the evidence says, with what the operator adds to it."""
     return support_for(
         collections, evidence_sources(memories), _with_evidence(record, vouching), vouched=True
     )

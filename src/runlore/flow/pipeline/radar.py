@@ -49,7 +49,6 @@ def adopt(
     workflow: str | None = None,
     accept_untrusted: bool = False,
 ) -> AdoptionRecords:
-    """Make a finding active if it still waits, and a procedure of it, in one transaction."""
     act = intake.act
     require_finding(finding)
     refuse_expired(finding, act.at)
@@ -128,7 +127,6 @@ def _is_like(adopted: Record, draft: Draft) -> bool:
 
 
 def _episode_of(tx: Transaction, kind: Kind, finding: Record, procedure: Record) -> Record | None:
-    """The episode that says what was done with a finding and its procedure."""
     named = (finding.record_id, procedure.record_id)
     told = (each for each in tx.records.derived_from(procedure.record_id) if each.kind is kind)
     return next((each for each in told if each.source.record_ids == named), None)

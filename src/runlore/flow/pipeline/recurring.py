@@ -120,7 +120,6 @@ class Recurring:
 
 
 def _select_proposable(collections: Collections, found: Sequence[OwnStatement]) -> list[OwnStatement]:
-    """Those that can be proposed, in the words that are kept."""
     if current_capture(collections).own_words is OwnWords.OFF:
         return []
     sieve = Sieve(cap=limits.RECURRING_WISHES_MAX, personal=current_run_memory(collections).redact_pii)

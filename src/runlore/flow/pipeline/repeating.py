@@ -190,7 +190,6 @@ def _scope_of_all(tx: Transaction, scopes: Iterable[Scope]) -> Scope:
 
 
 def _project_of(tx: Transaction, scope: Scope) -> str:
-    """The project of a scope; empty where it has none."""
     if scope.kind is ScopeKind.PROJECT:
         return scope.id
     session = tx.sessions.find(SessionId(scope.id)) if scope.kind is ScopeKind.SESSION else None

@@ -65,7 +65,6 @@ class Reviewing:
     may_ask: bool = True
 
     def review(self, record_id: RecordId, job: Job, beat: Beat = skip_beat) -> None:
-        """Review one candidate under the policy in force, and end the job with it."""
         for _ in range(ROUNDS_MAX):
             if self._round(record_id, job, beat):
                 return
@@ -88,7 +87,6 @@ class Reviewing:
             return self._write_outcome(tx, record_id, job, case=case, opinion=opinion)
 
     def _form_opinion(self, collections: Collections, case: Case, now: datetime, beat: Beat) -> Opinion:
-        """What can be told without asking anybody."""
         candidate = case.candidate
         base = baseline(candidate, case.policy, now)
         is_asked, is_bold = asks_the_judge(base.action, case.policy), base.action is Action.PUBLISH_ACTIVE
@@ -181,7 +179,6 @@ def evidence_sources(memories: RunMemories, beat: Beat = skip_beat) -> Sources:
 
 
 def moving(record_id: RecordId) -> Unavailable:
-    """The error of whoever finds something changed each time that it wants to write."""
     return Unavailable(
         f"record {record_id} or the policy keeps changing while it is looked at",
         code="review.moving",
@@ -212,7 +209,6 @@ def _move(
 
 
 def _keep(tx: Transaction, candidate: Record, reviewed: Review, *, decision: PolicyDecision | None) -> None:
-    """Keep the review with a candidate that goes on waiting."""
     after = replace(
         candidate,
         policy_decision=decision,

@@ -53,7 +53,6 @@ class Verifying:
     clock: Clock
 
     def verify(self, record_id: RecordId, job: Job, beat: Beat = skip_beat) -> None:
-        """Look for support for one learning, and end the job with what was found."""
         for _ in range(ROUNDS_MAX):
             if self._round(record_id, job, beat):
                 return

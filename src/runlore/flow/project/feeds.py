@@ -88,12 +88,10 @@ def run_record(memory: RunMemory, *, revision: int = 1) -> Record:
 
 
 def index_id(run_id: RunId) -> RecordId:
-    """What a run is called in the index."""
     return RecordId(f"{RUN_PREFIX}{run_id}")
 
 
 def run_id_of(record_id: RecordId) -> RunId:
-    """The run behind an id of the index."""
     return RunId(record_id.removeprefix(RUN_PREFIX))
 
 

@@ -37,12 +37,10 @@ def visible_lines(reading: SearchSnapshot, scopes: Sequence[Scope]) -> tuple[Rec
 
 
 def is_whole(lines: tuple[RecordLine, ...]) -> bool:
-    """Whether these are all of them."""
     return len(lines) <= LOOKED_AT_MAX
 
 
 def list_hidden_then(reading: SearchSnapshot, *, scopes: Sequence[Scope], now: datetime) -> HiddenRecords:
-    """The records of these scopes that prompts did not get at the reading's past moment."""
     where = RecordFilter(layers=_LAYERS, scopes=frozenset(scopes))
     page = reading.page(where, limit=LOOKED_AT_MAX)
     lost = find_overruled(reading, page, scopes, now)
@@ -52,7 +50,6 @@ def list_hidden_then(reading: SearchSnapshot, *, scopes: Sequence[Scope], now: d
 def list_hidden_records(
     reading: SearchSnapshot, lines: tuple[RecordLine, ...], *, scopes: Sequence[Scope], now: datetime
 ) -> HiddenRecords:
-    """The records of these scopes that prompts do not get."""
     more = 0
     if len(lines) > LOOKED_AT_MAX:
         lines = lines[:LOOKED_AT_MAX]
@@ -93,7 +90,6 @@ def may_be_visible(line: RecordLine) -> bool:
 
 
 def is_due(line: RecordLine, now: datetime) -> bool:
-    """Whether a line's record has expired."""
     return line.due_at is not None and line.due_at <= now
 
 

@@ -243,14 +243,12 @@ def _rank_with_vectors(
 def _visible(
     reading: SearchSnapshot, found: Iterable[Candidate], read: Mapping[RecordId, Analysed], where: RankFilter
 ) -> dict[RecordId, Record]:
-    """What prompts may see of both."""
     both = (*found, *(Candidate(record=each.record) for each in read.values()))
     lost = find_overruled(reading, (each.record for each in both), tuple(where.scopes or ()), where.now)
     return by_id(each.record for each in eligible(both, where.now, overruled=lost))
 
 
 def _content(records: Iterable[Analysed], query: Query, collection: Collection) -> Iterator[Candidate]:
-    """Those whose content the words find."""
     for each in records:
         score = score_of(each.record, query, collection, impacts=each.impacts)
         if score is not None and content_score(score):

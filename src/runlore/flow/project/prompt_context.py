@@ -144,7 +144,6 @@ def gather(
     families: Sequence[ModelFamily],
     now: datetime,
 ) -> PromptMaterial:
-    """What an input of a session finds, and the room that it leaves."""
     snapshot = reading.snapshot
     policy, limits = current_run_memory(snapshot), current_projection(snapshot)
     session_id = asked.session.session_id
@@ -165,7 +164,6 @@ def gather(
 
 
 def assemble_prompt(found: PromptMaterial, run_memories: RunMemories) -> PromptContext:
-    """What an input of a session is given."""
     runs = load_recovered_runs(found.tracked, run_memories)
     learnings, budget = _pack_learnings(found.learned, found.budget, found.limits)
     recovered, budget = _pack_runs(runs, budget, found.policy)
@@ -294,7 +292,6 @@ def _unreadable(run_ids: Sequence[RunId]) -> tuple[Omission, ...]:
 
 
 def digest_of(text: str) -> str:
-    """What a receipt recognises a section's exact bytes by."""
     return sha256(text.encode()).hexdigest()
 
 

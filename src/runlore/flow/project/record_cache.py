@@ -22,7 +22,6 @@ class Analysed:
 
     @cached_property
     def impacts(self) -> Impacts:
-        """How much each of its terms counts."""
         return impacts_of(self.record)
 
 
@@ -35,7 +34,6 @@ class RecordCache:
         self._lock = threading.Lock()
 
     def get(self, record_id: RecordId, revision: int) -> Analysed | None:
-        """A record at a revision, if it was read lately."""
         with self._lock:
             kept = self._kept.get((record_id, revision))
             if kept is not None:

@@ -66,14 +66,12 @@ class Finder:
 
     @property
     def where(self) -> RankFilter:
-        """What of the index may be found."""
         own = frozenset({Scope(ScopeKind.SESSION, self.session_id)})
         return RankFilter(
             states=frozenset({State.ACTIVE}), scopes=own if self.own_only else None, now=self.now
         )
 
     def sees(self, pointer: Pointer) -> bool:
-        """Whether a run is the session's to find."""
         is_own = pointer.session_id == self.session_id
         if self.own_only and not is_own:
             return False
@@ -112,13 +110,11 @@ class RunSearch:
         return cls(reading=reading, finder=finder, remade=again, kept=kept, overlay=overlay)
 
     def ranking(self, query: str, *, limit: int, relative_to: Collection | None = None) -> Ranking:
-        """The best hits, whoever sees them."""
         return self.reading.index.search(
             query, where=self.finder.where, limit=limit, overlay=self.overlay, relative_to=relative_to
         )
 
     def best(self, query: str, *, limit: int, relative_to: Collection) -> RunHits:
-        """The best hits that the session sees."""
         if not self.finder.policy.enabled:
             return RunHits()
         asked = limit
@@ -137,7 +133,6 @@ class RunSearch:
             asked *= 4
 
     def newest(self, *, limit: int) -> RunHits:
-        """The runs that ended last."""
         if not self.finder.policy.enabled:
             return RunHits()
         if self.finder.is_past:

@@ -27,7 +27,6 @@ class RecordScan:
         overlay: Overlay = NO_OVERLAY,
         relative_to: Collection | None = None,
     ) -> Ranking:
-        """The best of them."""
         asked = analyse_query(query)
         shown = {key: each for key, each in self._records.items() if key not in overlay.hidden}
         shown |= {record.record_id: Analysed(record) for record in overlay.records}
@@ -42,7 +41,6 @@ class RecordScan:
         return Ranking(hits=tuple(hits[:limit]), collection=collection)
 
     def passing(self, where: RankFilter) -> frozenset[RecordId]:
-        """Those that the filter lets through."""
         return frozenset(key for key, each in self._records.items() if passes(each.record, where))
 
 

@@ -71,21 +71,17 @@ class ScopeView:
 
     @property
     def size(self) -> int:
-        """Of how many records it tells something."""
         return max(len(self.places), self.learnings)
 
     def holds(self, stamp: int, now: datetime) -> bool:
-        """Whether it is still what the scope looks like."""
         return self.stamp == stamp and self.since <= now and (self.until is None or now < self.until)
 
     @cached_property
     def entries(self) -> tuple[LearnedEntry, ...]:
-        """What prompts get, as it is told where nothing was asked for."""
         return tuple(entry_of(Candidate(record=each.record)) for each in self.visible)
 
     @cached_property
     def subjects(self) -> Mapping[str, Sequence[Record]]:
-        """What prompts get, by what it is about."""
         return by_subject(each.record for each in self.visible)
 
     def overruled_by(self, narrower: "ScopeView") -> frozenset[RecordId]:
@@ -129,11 +125,9 @@ class ViewCache:
 
     @property
     def has_large(self) -> bool:
-        """Whether one of the scopes has more learnings than a view tells of."""
         return self._large > 0
 
     def get(self, scope: Scope, stamp: int, now: datetime) -> ScopeView | None:
-        """The view of a scope, if one is kept that still holds."""
         with self._lock:
             view = self._kept.get(scope)
             if view is None or not view.holds(stamp, now):

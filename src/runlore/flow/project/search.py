@@ -97,7 +97,6 @@ class Past:
 
     @cached_property
     def overlay(self) -> Overlay:
-        """What the index has to see instead."""
         versions = tuple(record for record in self.versions.values() if record is not None)
         return Overlay(hidden=frozenset(self.versions), records=versions)
 
@@ -132,31 +131,26 @@ class SearchSnapshot:
         return self.searchable
 
     def beside(self, near: Near | None) -> "SearchSnapshot":
-        """The same beside a query's vector, where it has one."""
         return self if near is None else replace(self, near=near)
 
     def at(self, moment: datetime | None) -> "SearchSnapshot":
-        """The same at a past moment."""
         if moment is None:
             return self
         return replace(self, past=Past(self.records, moment), near=None)
 
     def page(self, where: RecordFilter, *, limit: int) -> tuple[Record, ...]:
-        """The newest records, now or then."""
         if self.past is None:
             lines = self.records.lines(where, limit=limit)
             return tuple(each.record for each in self.of_lines(lines))
         return self.records.page_as_of(where, self.past.moment, limit=limit)
 
     def of_lines(self, lines: tuple[RecordLine, ...]) -> list[Analysed]:
-        """The records of lines, in their order."""
         found = self._load_analysed({line.record_id: line.revision for line in lines})
         return [found[line.record_id] for line in lines if line.record_id in found]
 
     def ranking(
         self, query: str, *, where: RankFilter, limit: int, relative_to: Collection | None = None
     ) -> Ranking:
-        """The best hits of a query, not yet read."""
         overlay = NO_OVERLAY if self.past is None else self.past.overlay
         return self.index.search(query, where=where, limit=limit, overlay=overlay, relative_to=relative_to)
 
@@ -174,7 +168,6 @@ class SearchSnapshot:
         return explain_ranking(ranking, found, analyse_query(query))
 
     def newest(self, record_ids: Iterable[RecordId]) -> dict[RecordId, Analysed]:
-        """Records as this snapshot has them now."""
         wanted = list(record_ids)
         read = self.records.get_many(wanted) if wanted else {}
         return {
@@ -236,7 +229,6 @@ def explain_ranking(
 
 
 def _word_hits(records: Iterable[Analysed], query: Query, collection: Collection) -> list[WordHit]:
-    """Those that words find, in the order of the ranking."""
     scored = [
         (each.record, score_of(each.record, query, collection, impacts=each.impacts)) for each in records
     ]

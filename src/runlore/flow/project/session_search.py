@@ -136,7 +136,6 @@ def merge_results(
 
 
 def join_collections(query: Query, collections: Sequence[Collection]) -> Collection:
-    """Several collections as one."""
     return Collection(
         size=sum(each.size for each in collections),
         newest_at_ms=max(each.newest_at_ms for each in collections),

@@ -23,7 +23,6 @@ class RankedSkill:
 
     @property
     def name(self) -> str:
-        """What it is called."""
         return self.skill.name
 
 
@@ -54,7 +53,6 @@ def to_ranked(skill: Skill) -> RankedSkill:
 
 
 def skill_collection(query: Query, skills: Sequence[RankedSkill]) -> Collection:
-    """What the skills that a session sees add to the scale of its search."""
     return Collection(
         size=len(skills),
         newest_at_ms=max((to_milliseconds(each.record.created_at) for each in skills), default=0),
@@ -68,7 +66,6 @@ def skill_collection(query: Query, skills: Sequence[RankedSkill]) -> Collection:
 def best_skills(
     query: Query, skills: Iterable[RankedSkill], *, relative_to: Collection, limit: int
 ) -> tuple[SkillSearchHit, ...]:
-    """The skills that match a query, best first."""
     scored = ((each, _score(each, query, relative_to)) for each in skills)
     found = [
         SkillSearchHit(skill=each.skill, score=score.total) for each, score in scored if score is not None
@@ -78,7 +75,6 @@ def best_skills(
 
 
 def latest_skills(skills: Iterable[RankedSkill], *, limit: int) -> tuple[SkillSearchHit, ...]:
-    """The skills that changed last."""
     latest = sorted(skills, key=lambda each: (each.record.created_at, each.name), reverse=True)
     return tuple(SkillSearchHit(skill=each.skill, score=0) for each in latest[:limit])
 

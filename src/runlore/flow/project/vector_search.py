@@ -69,7 +69,6 @@ def fuse_candidates(
 
 
 def by_id(records: Iterable[Record]) -> dict[RecordId, Record]:
-    """Records by their ids."""
     return {record.record_id: record for record in records}
 
 

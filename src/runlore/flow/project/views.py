@@ -52,7 +52,6 @@ class Views:
 
     @property
     def is_complete(self) -> bool:
-        """Whether no learning is missing here."""
         return sum(view.learnings for view in self.each) <= LOOKED_AT_MAX
 
     def score(self, query: Query, *, most: int, named: int) -> Scored:
@@ -198,7 +197,6 @@ def _place(line: RecordLine) -> Place:
 
 
 def _scores(view: ScopeView, query: Query, weights: Mapping[str, int]) -> list[int]:
-    """The content's score of each of the visible: what `score_of` gives, or 0."""
     scores = [0] * len(view.visible)
     for term, weight in weights.items():
         posting = view.postings.get(term)

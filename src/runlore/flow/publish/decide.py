@@ -88,7 +88,6 @@ def reject(tx: Transaction, candidate: Record, act: Act, *, terms: PublishTerms 
 
 
 def expect_revision(record: Record, expected: int | None) -> None:
-    """Refuse to act on a record that has moved since the caller read it."""
     if expected is not None and record.revision != expected:
         raise Conflict(
             f"record {record.record_id} is at revision {record.revision}, not {expected}",

@@ -19,7 +19,6 @@ from runlore.ports.store import Transaction
 
 
 def was_given(receipt: Receipt | None, record_id: RecordId) -> bool:
-    """Whether a run's receipt names a record."""
     return receipt is not None and record_id in _source_ids(receipt)
 
 

@@ -34,7 +34,6 @@ class Forgotten:
 
 
 def would_forget_run(collections: Collections, run: Run) -> Forgotten:
-    """What forgetting a run would erase."""
     return Forgotten(
         records=_living(collections, collections.records.of_run(run.run_id)),
         runs=(run.run_id,),
@@ -80,12 +79,10 @@ def forget_session(tx: Transaction, session: Session, act: Act) -> Forgotten:
 
 
 def tombstones_of_run(collections: Collections, run_id: RunId) -> tuple[Record, ...]:
-    """What is left of the records that were made of a forgotten run."""
     return _filter_forgotten(collections.records.of_run(run_id))
 
 
 def tombstones_of_session(collections: Collections, session_id: SessionId) -> tuple[Record, ...]:
-    """What is left of the records that were made of a forgotten session."""
     return _filter_forgotten(collections.records.of_session(session_id))
 
 

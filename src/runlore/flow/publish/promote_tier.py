@@ -29,7 +29,6 @@ from runlore.ports.store import Transaction
 
 
 def is_raisable(record: Record, now: datetime) -> bool:
-    """Whether a record is a learning of the provisional tier that still holds."""
     return (
         record.publish_tier is PublishTier.PROVISIONAL
         and RECORD.allows(record.state, Move.REVOKE)

@@ -15,12 +15,10 @@ _NOTHING = Edits()
 
 
 def ended_before(record: Record, reason: StateReason) -> bool:
-    """Whether a record was tombstoned in this very way."""
     return record.state is State.TOMBSTONED and record.state_reason is reason
 
 
 def restored_before(records: Records, record: Record) -> bool:
-    """Whether a record is active because it was restored."""
     return record.state is State.ACTIVE and records.events(record.record_id)[-1].move is Move.RESTORE
 
 

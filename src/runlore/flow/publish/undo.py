@@ -61,7 +61,6 @@ def restore(tx: Transaction, record: Record, act: Act) -> Record:
 
 
 def sweep(tx: Transaction, due: Sequence[Record], act: Act) -> tuple[Record, ...]:
-    """Tombstone what has expired."""
     changes = [apply_record_move(record, Move.EXPIRE, act) for record in due]
     tx.write(changes)
     return tuple(change.record for change in changes)

@@ -35,7 +35,6 @@ class MergeView:
 
 
 def view(records: Records, merge: Merge, now: datetime) -> MergeView:
-    """What became of this set of sources so far."""
     for earlier in records.proposals_for(merge.digest):
         if earlier.state is State.CONSTRAINED and not earlier.is_expired(now):
             return MergeView(merge=merge, status=MergeStatus.WAITING, proposal=earlier)

@@ -21,7 +21,6 @@ def scratch_text(text: str) -> str:
 
 
 def add_scratch(tx: Transaction, intake: Intake, run: Run, text: str) -> Record:
-    """Keep a note of an open run, as `scratch_text` has made it."""
     draft = Draft(
         kind=Kind.SCRATCH,
         summary=text,
@@ -32,7 +31,6 @@ def add_scratch(tx: Transaction, intake: Intake, run: Run, text: str) -> Record:
 
 
 def scratch_of(records: Records, run_id: RunId) -> tuple[Record, ...]:
-    """The notes that a run has, oldest first."""
     return tuple(
         record
         for record in records.of_run(run_id)
@@ -41,5 +39,4 @@ def scratch_of(records: Records, run_id: RunId) -> tuple[Record, ...]:
 
 
 def clear_scratch(tx: Transaction, scratch: tuple[Record, ...], act: Act) -> None:
-    """Tombstone a run's notes."""
     tx.write([apply_record_move(record, Move.CLEAR, act) for record in scratch])

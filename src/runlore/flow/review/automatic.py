@@ -133,7 +133,6 @@ def find_repeated(action: Action, candidate: Record, around: Surroundings) -> Re
 
 
 def review(case: Case, opinion: Opinion, ruled: ReviewRuling, now: datetime) -> Review:
-    """The review as the record keeps it."""
     return Review(
         mode=case.policy.mode,
         action=ruled.action,
@@ -147,7 +146,6 @@ def review(case: Case, opinion: Opinion, ruled: ReviewRuling, now: datetime) -> 
 
 
 def act_reason(reviewed: Review, *, done: str = "") -> str:
-    """Why automation moved a record, for its history."""
     rule = f"rule {reviewed.rule!r}" if reviewed.rule else "the default"
     mode = ", shadow" if reviewed.mode is Mode.SHADOW else ""
     told = f"policy revision {reviewed.policy_revision}, {rule}{mode}: {done or reviewed.action}"

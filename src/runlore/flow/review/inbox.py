@@ -76,7 +76,6 @@ class WaitingRecord:
 
 
 def due_items(learnings: Iterable[Record]) -> tuple[WaitingRecord, ...]:
-    """The view of learnings that are due for revalidation: they stay active until somebody decides."""
     return tuple(
         WaitingRecord(record=record, outcome=Consequences(), attention=_attention(record))
         for record in learnings
@@ -131,7 +130,6 @@ def _runs(count: int) -> str:
 
 
 def items(records: Records, waiting: Iterable[Record], now: datetime) -> tuple[WaitingRecord, ...]:
-    """The inbox's view of waiting records."""
     listed = tuple(waiting)
     rivals = _by_place(records, listed, now)
     return tuple(

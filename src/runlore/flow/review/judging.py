@@ -44,7 +44,6 @@ def select_evidence(texts: Sequence[str], *, redact_pii: bool) -> tuple[str, ...
 
 
 def question(case: Case, seen: Opinion) -> Question:
-    """What the judge is asked."""
     judge = case.policy.judge
     return Question(
         purpose=ModelPurpose.JUDGE,
@@ -56,7 +55,6 @@ def question(case: Case, seen: Opinion) -> Question:
 
 
 def review_from_reply(base: Baseline, reply: Reply, now: datetime) -> JudgeReview:
-    """The judge's word, clamped to what the rules allow."""
     said = Action(str(reply.output["action"]))
     return JudgeReview(
         action=clamp(base.action, said),
@@ -68,7 +66,6 @@ def review_from_reply(base: Baseline, reply: Reply, now: datetime) -> JudgeRevie
 
 
 def review_from_failure(case: Case, failure: ModelFailure, now: datetime) -> JudgeReview:
-    """A judge that could not be asked, or gave no answer."""
     return JudgeReview(
         action=Action.MANUAL_REVIEW,
         reason=_clean_reason(failure.sentence),

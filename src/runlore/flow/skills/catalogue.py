@@ -60,14 +60,12 @@ def as_recorded(row: Skill, promoted: PromotedSkill) -> Skill:
 
 
 def row_of(collections: Collections, name: str) -> Skill | None:
-    """The row that a promoted skill has or had."""
     with suppress(NotFound):
         return collections.skills.get(skill_id_of(name))
     return None
 
 
 def agrees(collections: Collections, promoted: PromotedSkill) -> bool:
-    """Whether the catalogue has what the record says."""
     row = row_of(collections, promoted.name)
     if not is_mounted(promoted):
         return row is None or row.state is not SkillState.ACTIVE
@@ -100,7 +98,6 @@ def follow(tx: Transaction, promoted: PromotedSkill, act: Act) -> None:
 
 
 def take_out(tx: Transaction, row: Skill, act: Act) -> None:
-    """Take a row out of the catalogue."""
     gone = row.apply_move(SkillMove.DELETE, at=act.at, actor=act.actor)
     tx.skills.update(gone, expected_revision=row.revision)
     saving.log(tx, gone, SkillEventKind.DELETED, act)

@@ -48,7 +48,6 @@ class DetectionView:
 
     @property
     def mined(self) -> MinedRun:
-        """What was mined of the run itself."""
         return self.runs[-1]
 
 
@@ -140,7 +139,6 @@ class Looking:
         self._known: dict[SessionId, tuple[tuple[MinedRun, ...], tuple[Match, ...]]] = {}
 
     def matches(self, session_ids: Iterable[SessionId], known: Suggestion) -> list[Match]:
-        """What they show of the patterns that a suggestion stands for."""
         across = CrossSession()
         found: list[Match] = []
         for session_id in sorted(set(session_ids)):
@@ -157,7 +155,6 @@ class Looking:
 
 
 def first_number(mined: MinedRun) -> int:
-    """The first event that anything of a run was taken from."""
     asked = () if mined.request is None else (mined.request.number,)
     steps = (step.number for step in mined.steps)
     return min((*asked, *steps, *(read.number for read in mined.outside)), default=0)
@@ -208,7 +205,6 @@ def _latest_first(
 
 
 def _earlier(collections: Collections, run: Run) -> tuple[MinedRun, ...]:
-    """The runs of the session that were asked for before this one."""
     return tuple(
         mined
         for mined in readable_runs(collections, run.session_id, before=run.input_number)

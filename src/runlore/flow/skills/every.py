@@ -16,7 +16,6 @@ def every_suggestion(
     states: frozenset[SuggestionState] | None = None,
     heuristics: frozenset[Heuristic] | None = None,
 ) -> Iterator[StoredSuggestion]:
-    """Suggestions in these states and of these heuristics, the best first."""
     after: tuple[int, SuggestionId] | None = None
     while True:
         page = collections.suggestions.page(limit=_PAGE, after=after, states=states, heuristics=heuristics)

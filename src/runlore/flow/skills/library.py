@@ -57,13 +57,11 @@ def get_gone_skill(collections: Collections, name_or_id: str) -> Skill:
 
 
 def latest_gone(collections: Collections, name: str) -> Skill | None:
-    """The latest skill that had a name and went."""
     named = (skill for skill in _of_states(collections, _GONE) if skill.name == name)
     return max(named, key=lambda skill: (skill.updated_at, skill.skill_id), default=None)
 
 
 def suggestion_of(collections: Collections, skill: Skill) -> StoredSuggestion | None:
-    """The suggestion that a skill was made of, where it was made of one that is still there."""
     with suppress(NotFound):
         return None if skill.suggestion_id is None else collections.suggestions.get(skill.suggestion_id)
     return None
@@ -151,7 +149,6 @@ def take_in(
 
 
 def every_skill(collections: Collections) -> Iterator[Skill]:
-    """All there are, whatever their state."""
     return _of_states(collections, frozenset(SkillState))
 
 

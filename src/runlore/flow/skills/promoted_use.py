@@ -175,7 +175,6 @@ class PromotedFault:
 
     @property
     def told(self) -> str:
-        """It as a sentence."""
         return self.wrong.format(name=self.name, because=self.because)
 
     @property
@@ -185,7 +184,6 @@ class PromotedFault:
 
     @property
     def hint(self) -> str:
-        """What to do about it."""
         if self.wrong is Wrong.DAMAGED:
             return "restore the store from a backup"
         if self.is_mended:
@@ -194,7 +192,6 @@ class PromotedFault:
 
 
 def findings(collections: Collections, now: datetime) -> Iterator[PromotedFault]:
-    """All that is wrong with promoted skills and their rows."""
     readable = {each.name: each for each in every_promoted(collections)}
     for name in sorted(collections.promotions.names() - readable.keys()):
         yield PromotedFault(name=name, wrong=Wrong.DAMAGED)
@@ -233,7 +230,6 @@ def _iterate_shown(collections: Collections) -> Iterator[PromotedSkill]:
 
 
 def _is_for(promoted: PromotedSkill, session_id: SessionId | None) -> bool:
-    """Whether it is active, or in canary for a session."""
     is_drawn = session_id is not None and rolling_out.in_canary(promoted, session_id)
     return promoted.status is RolloutStatus.ACTIVE or is_drawn
 

@@ -36,7 +36,6 @@ _NAME_ONLY = 1
 
 
 def get_promoted(collections: Collections, name: str) -> PromotedSkill:
-    """One promoted skill; NotFound (`promoted.not-found`)."""
     found = collections.promotions.find(name)
     if found is None:
         raise NotFound(
@@ -48,7 +47,6 @@ def get_promoted(collections: Collections, name: str) -> PromotedSkill:
 
 
 def expect_revision(skill: PromotedSkill | None, name: str, expected: int | None) -> None:
-    """Refuse to act on one that has moved since the caller read it."""
     found = 0 if skill is None else skill.revision
     if expected is not None and expected != found:
         raise Conflict(

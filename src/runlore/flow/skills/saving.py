@@ -177,7 +177,6 @@ def _join_sources(sources: Sequence[str]) -> str:
 
 
 def _acceptance_note(stored: StoredSuggestion) -> str:
-    """What the log says of somebody who takes words from outside."""
     provenance = stored.suggestion.provenance
     return (
         f"read and accepted, with words from: {_join_sources(provenance.sources)}"
@@ -232,7 +231,6 @@ def _again(tx: Transaction, made: Skill, saving: Saving) -> Skill:
 
 
 def log(tx: Transaction, skill: Skill, kind: SkillEventKind, act: Act, *, reason: str | None = None) -> None:
-    """Write a line about a skill."""
     tx.skills.log(
         SkillEvent(
             kind=kind,

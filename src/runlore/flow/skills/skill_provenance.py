@@ -34,7 +34,6 @@ def flags_of(read: ReadSkill) -> tuple[str, ...]:
 
 
 def imported_provenance(read: ReadSkill, source: str) -> Provenance:
-    """The provenance of a stranger's file."""
     sources = (source, *flags_of(read), *map(_as_told, read.provenance.sources))
     return Provenance(untrusted=True, needs_review=True, sources=_bound_sources(sources))
 
@@ -89,7 +88,6 @@ def _file_provenance(read: ReadSkill, known: Skill | None) -> Provenance:
 
 
 def _as_told(source: str) -> str:
-    """A source that nothing but a file itself names."""
     return source if source.startswith(TOLD) else f"{TOLD}{source}"
 
 

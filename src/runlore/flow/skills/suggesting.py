@@ -63,12 +63,10 @@ class KeepResult:
 
     @property
     def seen(self) -> tuple[Suggestion, ...]:
-        """What is new and what was seen again, as it is kept."""
         return tuple(each.suggestion for each in (*self.new, *self.again))
 
     @property
     def suppressed(self) -> int:
-        """How many were left alone."""
         return len(self.skipped)
 
 
@@ -99,7 +97,6 @@ class _Known:
         self._procedures: tuple[StoredSuggestion, ...] | None = None
 
     def of(self, found: Suggestion) -> StoredSuggestion | None:
-        """The one that a finding is seen again of."""
         present = self._tx.suggestions.find(pattern=found.pattern)
         if present is not None or found.heuristic not in _IN_PROCEDURES:
             return present

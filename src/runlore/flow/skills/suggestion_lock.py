@@ -13,7 +13,6 @@ _SUGGESTIONS = Scope(ScopeKind.PROJECT, "suggested skills")
 
 
 def suggestions_turn(tx: Transaction) -> None:
-    """The suggestions are ours until the end of the transaction."""
     tx.lock({_SUGGESTIONS})
 
 
@@ -23,5 +22,4 @@ def forgettings(collections: Collections) -> int:
 
 
 def note_forgetting(tx: Transaction) -> None:
-    """Say that something was; the caller has the turn."""
     tx.counters.set_note(FORGETTINGS_NOTE, str(forgettings(tx) + 1))
