@@ -1,27 +1,26 @@
 """`runlore approvals`: what runs of Runlore's own agent wait for, and what is said to it."""
 
-from dataclasses import field
 from typing import Annotated
 
 import orjson
-import typer
 
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.run import words_of
 from runlore.cli.tables.table_cells import show_cursor, show_fields, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
-from runlore.cli.typer_commands import group
+from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
 from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 approvals = group("What runs wait for a person to say.")
 ASKED_CHARS_MAX = 400
-ApprovalArgument = Annotated[str, typer.Argument(metavar="ID", help="The request's id.")]
+ApprovalArgument = Annotated[ApprovalId, argument("ID", "The request's id.")]
 _STYLES = {
     ApprovalState.WAITING: "yellow",
     ApprovalState.APPROVED: "green",
@@ -35,34 +34,27 @@ _STYLES = {
 class ApprovalOptions:
     """What the list narrows by."""
 
-    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only of this run.")] = None
-    session: Annotated[str | None, typer.Option("--session", metavar="ID", help="Only of this session.")] = (
-        None
-    )
-    state: Annotated[
-        list[str],
-        typer.Option(
-            *options.STATE_NAMES,
-            metavar="STATE",
-            help=f"Only this state: {', '.join(ApprovalState)}; waiting if left out. Repeatable.",
-        ),
-    ] = field(default_factory=list)
+    run: Annotated[RunId | None, option("--run RUN", "Only of this run.")] = None
+    session: Annotated[SessionId | None, option("--session ID", "Only of this session.")] = None
+    states: Annotated[
+        frozenset[ApprovalState],
+        options.any_of(f"{options.STATE_NAMES} STATE", ApprovalState, "state", otherwise="waiting"),
+    ] = frozenset()
 
 
 @command(approvals, "list")
 def list_approvals(call: Invocation, where: ApprovalOptions, page: options.PageOptions) -> None:
     """List what runs wait for, the oldest first."""
-    states = options.words(ApprovalState, where.state, "state")
     request = ops.ApprovalsRequest(
-        run_id=None if where.run is None else RunId(where.run),
-        session_id=options.session_id(where.session),
-        states=states,
-        limit=page.read_limit(),
+        run_id=where.run,
+        session_id=where.session,
+        states=where.states,
+        limit=page.limit,
         cursor=page.cursor,
     )
     with call.operations() as operations:
         found = operations.list_approvals(request)
-    empty = "There are none." if states else "No run waits for you."
+    empty = "There are none." if where.states else "No run waits for you."
     call.answer(answers.write(found), lambda: _show(found, empty))
 
 
@@ -70,7 +62,7 @@ def list_approvals(call: Invocation, where: ApprovalOptions, page: options.PageO
 def show(call: Invocation, approval_id: ApprovalArgument) -> None:
     """Show one request, whole."""
     with call.operations() as operations:
-        found = operations.get_approval(ApprovalId(approval_id))
+        found = operations.get_approval(approval_id)
     plain = answers.write(found)
     call.answer(plain, lambda: show_fields(plain))
 
@@ -78,21 +70,17 @@ def show(call: Invocation, approval_id: ApprovalArgument) -> None:
 @command(approvals, "approve")
 def approve(call: Invocation, approval_id: ApprovalArgument) -> None:
     """Allow a call; its run goes on with it."""
-    _decide(call, ops.ApprovalDecision(approval_id=ApprovalId(approval_id), approve=True))
+    _decide(call, ops.ApprovalDecision(approval_id=approval_id, approve=True))
 
 
 @command(approvals, "deny")
 def deny(
     call: Invocation,
     approval_id: ApprovalArgument,
-    reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why, or what to do instead; the agent is told.")
-    ] = "",
+    reason: Annotated[str, option("--reason TEXT", "Why, or what to do instead; the agent is told.")] = "",
 ) -> None:
     """Deny a call; its run goes on without it."""
-    denied = ops.ApprovalDecision(
-        approval_id=ApprovalId(approval_id), approve=False, answer=reason.strip() or None
-    )
+    denied = ops.ApprovalDecision(approval_id=approval_id, approve=False, answer=reason.strip() or None)
     _decide(call, denied)
 
 
@@ -100,18 +88,18 @@ def deny(
 def answer(
     call: Invocation,
     approval_id: ApprovalArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer; - reads it from stdin.")],
+    text: Annotated[str, argument("TEXT", "The answer; - reads it from stdin.")],
 ) -> None:
     """Answer a question; its run goes on with the answer."""
-    _decide(call, ops.ApprovalDecision(approval_id=ApprovalId(approval_id), answer=words_of(text)))
+    _decide(call, ops.ApprovalDecision(approval_id=approval_id, answer=words_of(text)))
 
 
 def _decide(call: Invocation, decision: ops.ApprovalDecision) -> None:
-    with call.operations() as operations:
-        decided = operations.decide_approval(decision)
-    call.answer(
-        answers.write(decided),
-        lambda: say(f"{decided.state.value.capitalize()}: {decided.approval_id} of run {decided.run_id}"),
+    call.ask(
+        lambda operations: operations.decide_approval(decision),
+        lambda decided: say(
+            f"{decided.state.value.capitalize()}: {decided.approval_id} of run {decided.run_id}"
+        ),
     )
 
 

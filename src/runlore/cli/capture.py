@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -10,9 +11,11 @@ from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.tables import learning_tables, service_tables
 from runlore.cli.terminal import progress_bar
-from runlore.cli.typer_commands import group
+from runlore.cli.typer_commands import group, option
 from runlore.daemon import answers
 from runlore.domain import limits
+from runlore.domain.session import SessionId
+from runlore.domain.timestamps import parse_time
 from runlore.ports import operations as ops
 
 capture = group("What of runs is stored and learned from.")
@@ -24,51 +27,41 @@ def pause(call: Invocation) -> None:
 
     Agents go on working: what they report is answered with `stored: false` and dropped.
     """
-    with call.operations() as operations:
-        status = operations.pause_capture()
-    call.answer(answers.write(status), lambda: service_tables.show_capture(status))
+    call.ask(lambda operations: operations.pause_capture(), service_tables.show_capture)
 
 
 @command(capture, "resume")
 def resume(call: Invocation) -> None:
     """Capture again."""
-    with call.operations() as operations:
-        status = operations.resume_capture()
-    call.answer(answers.write(status), lambda: service_tables.show_capture(status))
+    call.ask(lambda operations: operations.resume_capture(), service_tables.show_capture)
 
 
 @command(capture, "status")
 def show(call: Invocation) -> None:
     """Show whether runs are captured."""
-    with call.operations() as operations:
-        status = operations.capture_status()
-    call.answer(answers.write(status), lambda: service_tables.show_capture(status))
+    call.ask(lambda operations: operations.capture_status(), service_tables.show_capture)
 
 
 @command(capture, "backfill")
 def backfill(
     call: Invocation,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Only runs of this session.")
-    ] = None,
+    session: Annotated[SessionId | None, option("--session ID", "Only runs of this session.")] = None,
     since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="TIME", help="Only runs since then, such as 2026-11-15."),
+        datetime | None, option("--since TIME", "Only runs since then, such as 2026-11-15.", parse_time)
     ] = None,
     limit: Annotated[
-        str | None,
-        typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX} (all)."),
+        int | None, options.number("--limit N", f"How many at most, up to {limits.LIST_LIMIT_MAX} (all).")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which runs they are.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only show which runs they are.")] = False,
 ) -> None:
     """Learn from runs that were left out while it was off.
 
     Those that are still remembered, whose statements nobody has looked for. Jobs do it in the background.
     """
     request = ops.BackfillRequest(
-        session_id=options.session_id(session),
-        since=options.moment(since),
-        limit=limits.LIST_LIMIT_MAX if limit is None else options.whole_number(limit, "--limit"),
+        session_id=session,
+        since=since,
+        limit=limits.LIST_LIMIT_MAX if limit is None else limit,
         dry_run=dry_run,
     )
     with call.operations() as operations, progress_bar("Queueing", hidden=call.as_json) as progress:
@@ -86,13 +79,11 @@ def backfill(
 @command(capture, "delete-memories")
 def delete_memories(
     call: Invocation,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Only those of this session.")
-    ] = None,
+    session: Annotated[SessionId | None, option("--session ID", "Only those of this session.")] = None,
     *,
     reason: options.ReasonOption = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show how many there are.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only show how many there are.")] = False,
+    yes: options.YesOption = False,
     idempotency_key: options.KeyOption = None,
 ) -> None:
     """Delete what is remembered of runs, for good.
@@ -102,7 +93,7 @@ def delete_memories(
     elsewhere it needs --yes.
     """
     request = ops.RunMemoryDeletion(
-        session_id=options.session_id(session),
+        session_id=session,
         dry_run=dry_run,
         confirm=yes,
         reason=reason,
@@ -110,9 +101,9 @@ def delete_memories(
     )
     if sys.stdin.isatty() and not yes and not dry_run:
         request = _confirm(call, request)
-    with call.operations() as operations:
-        answer = operations.delete_run_memories(request)
-    call.answer(answers.write(answer), lambda: learning_tables.show_deleted_memories(answer))
+    call.ask(
+        lambda operations: operations.delete_run_memories(request), learning_tables.show_deleted_memories
+    )
 
 
 def _confirm(call: Invocation, request: ops.RunMemoryDeletion) -> ops.RunMemoryDeletion:

@@ -5,16 +5,16 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, cast
+from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, TypeVar, cast, get_args
 
 import orjson
 import typer
 
 from runlore.cli.connect import choose_settings, open_operations
 from runlore.cli.terminal import let_go
-from runlore.cli.typer_commands import HelpfulCommand
+from runlore.cli.typer_commands import HelpfulCommand, Parameter, option
 from runlore.config.settings import Settings
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
@@ -26,19 +26,14 @@ if TYPE_CHECKING:
     from runlore.domain.record import Record
     from runlore.ports.operations import Operations
 
+AnswerT = TypeVar("AnswerT")
 CommandT = ParamSpec("CommandT")
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-HomeOption = Annotated[
-    str | None, typer.Option("--home", help="The state root (RUNLORE_HOME, else ~/.runlore).", metavar="PATH")
-]
+JsonOption = Annotated[bool, option("--json", "Print one JSON document and nothing else.")]
+HomeOption = Annotated[str | None, option("--home PATH", "The state root (RUNLORE_HOME, else ~/.runlore).")]
 UrlOption = Annotated[
-    str | None,
-    typer.Option("--url", help="A Runlore elsewhere (RUNLORE_URL), with RUNLORE_TOKEN.", metavar="URL"),
+    str | None, option("--url URL", "A Runlore elsewhere (RUNLORE_URL), with RUNLORE_TOKEN.")
 ]
-TokenFileOption = Annotated[
-    str | None,
-    typer.Option("--token-file", help="A file with the token for it.", metavar="PATH"),
-]
+TokenFileOption = Annotated[str | None, option("--token-file PATH", "A file with the token for it.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +75,14 @@ class Invocation:
                 for project in wanted.intersection(session.binding.project_ids) if folder else ():
                     found[project] = min(found.get(project, folder), folder, key=len)
         return found
+
+    def ask(self, ask: Callable[["Operations"], AnswerT], show: Callable[[AnswerT], None]) -> None:
+        """Call the operations, and print the answer: as JSON, or as `show` shows it to a person."""
+        from runlore.daemon import answers
+
+        with self.operations() as operations:
+            answer = ask(operations)
+        self.answer(answers.write(answer), lambda: show(answer))
 
     def answer(self, plain: JsonValue, show: Callable[[], None]) -> None:
         """Print the JSON document, or let the command show it to a person."""
@@ -131,38 +134,40 @@ def command(
 
 
 _PLACES = {"home": HomeOption, "url": UrlOption, "token_file": TokenFileOption}
-_SHARED = [
-    inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOption),
-    *(
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _PLACES.items()
-    ),
-]
 
 
-def _expand(parameter: inspect.Parameter) -> list[inspect.Parameter]:
-    """A parameter as the command line takes it: a group of options becomes its fields."""
+def _expand(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
+    """A parameter as typer takes it: a group of options becomes its fields."""
     if not dataclasses.is_dataclass(parameter.annotation):
-        return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=_default(field),
-            annotation=field.type,
-        )
-        for field in dataclasses.fields(parameter.annotation)
-    ]
+        yield _declare(parameter.name, parameter.annotation, parameter.default)
+        return
+    for field in dataclasses.fields(parameter.annotation):
+        yield _declare(field.name, field.type, _default(field))
+
+
+def _declare(name: str, annotation: object, default: object) -> inspect.Parameter:
+    kind, parameter = get_args(annotation)
+    return cast("Parameter", parameter).declare(name, kind, default)
 
 
 def _collect_options(parameter: inspect.Parameter, options: Mapping[str, object]) -> object:
     group = parameter.annotation
     if not dataclasses.is_dataclass(group):
-        return options[parameter.name]
-    return cast("type", group)(**{field.name: options[field.name] for field in dataclasses.fields(group)})
+        return _read(group, options[parameter.name])
+    fields = dataclasses.fields(group)
+    return cast("type", group)(**{field.name: _read(field.type, options[field.name]) for field in fields})
+
+
+def _read(annotation: object, value: object) -> object:
+    kind, parameter = get_args(annotation)
+    return cast("Parameter", parameter).read(kind, value)
 
 
 def _default(field: dataclasses.Field[object]) -> object:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
     return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+
+
+_SHARED = [
+    _declare("as_json", JsonOption, False),
+    *(_declare(name, annotation, None) for name, annotation in _PLACES.items()),
+]

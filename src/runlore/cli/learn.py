@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from runlore.cli.failures import report
 from runlore.cli.invocation import Invocation
 from runlore.cli.options import shorten_text
 from runlore.cli.skills.saving import all_waiting
 from runlore.cli.terminal import progress_bar, say
+from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
 from runlore.daemon.process.daemon_lock import has_store
@@ -39,40 +38,29 @@ class LearnOptions:
     """What is read, and what becomes of it."""
 
     paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATH...",
-            help="Files and folders to read; without any, where the known agents keep theirs.",
-            show_default=False,
-        ),
-    ] = field(default_factory=list)
+        tuple[str, ...],
+        argument("PATH...", "Files and folders to read; without any, where the known agents keep theirs."),
+    ] = ()
     since: Annotated[
-        str | None,
-        typer.Option(
-            "--since", metavar="WHEN", help="Only what was changed since then, such as 7d, 24h or 2026-11-15."
-        ),
+        str | None, option("--since WHEN", "Only what was changed since then, such as 7d, 24h or 2026-11-15.")
     ] = None
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be found, and store nothing.")
-    ] = False
-    report: Annotated[
-        str | None,
-        typer.Option("--report", metavar="FILE", help="Write what was found as an HTML page, too."),
-    ] = None
+    dry_run: Annotated[bool, option("--dry-run", "Show what would be found, and store nothing.")] = False
+    report: Annotated[str | None, option("--report FILE", "Write what was found as an HTML page, too.")] = (
+        None
+    )
     enhance: Annotated[
         bool,
-        typer.Option(
+        option(
             "--enhance",
-            help="Have the configured model read what was said, and improve what was found. What it would"
+            "Have the configured model read what was said, and improve what was found. What it would"
             " cost is shown before, what it took after.",
         ),
     ] = False
     show_requests: Annotated[
         str | None,
-        typer.Option(
-            "--show-requests",
-            metavar="DIR",
-            help="Write what --enhance would ask into files in this folder, and ask nobody.",
+        option(
+            "--show-requests DIR",
+            "Write what --enhance would ask into files in this folder, and ask nobody.",
         ),
     ] = None
 

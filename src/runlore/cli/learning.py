@@ -12,16 +12,16 @@ from runlore.cli.invocation import Invocation, command
 from runlore.cli.tables import learning_tables
 from runlore.cli.tables.table_cells import plural
 from runlore.cli.terminal import say
-from runlore.cli.typer_commands import group
+from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
 from runlore.domain.record import RecordId
 from runlore.domain.run import RunId
-from runlore.domain.serialization.codec import serialize
 from runlore.ports import operations as ops
+from runlore.ports.operations import FeedbackVerdict
 
 learning = group("What was learned: candidates, learnings, feedback.")
 learning.add_typer(candidates, name="candidates")
-LearningArgument = Annotated[str, typer.Argument(metavar="ID", help="The learning's id.")]
+LearningArgument = Annotated[RecordId, argument("ID", "The learning's id.")]
 
 
 @command(learning, "list")
@@ -38,10 +38,10 @@ def list_learnings(
     """
     request = ops.LearningRequest(
         filters=where.read(),
-        as_of=options.moment(as_of),
-        limit=page.read_limit(),
+        as_of=as_of,
+        limit=page.limit,
         cursor=page.cursor,
-        session_id=options.session_id(session),
+        session_id=session,
     )
     with call.operations() as operations:
         found = operations.list_learnings(request)
@@ -60,24 +60,20 @@ def get(
 
     And whether prompts get it; if they do not, why.
     """
-    moment = options.moment(as_of)
-    with call.operations() as operations:
-        record = operations.get_learning(
-            RecordId(record_id), as_of=moment, session_id=options.session_id(session)
-        )
-    call.answer(
-        serialize(record),
-        lambda: learning_tables.show_learning(record, moment or datetime.now(UTC)),
+    moment = as_of
+    call.ask(
+        lambda operations: operations.get_learning(record_id, as_of=moment, session_id=session),
+        lambda record: learning_tables.show_learning(record, moment or datetime.now(UTC)),
     )
 
 
 @command(learning, "revoke")
 def revoke(call: Invocation, target: options.DecisionOptions) -> None:
     """Take a learning back; no prompt gets it any more."""
-    decision = target.read()
-    with call.operations() as operations:
-        record = operations.revoke(decision)
-    call.answer(serialize(record), lambda: say(f"Revoked {record.record_id}: {record.summary}"))
+    call.ask(
+        lambda operations: operations.revoke(target.read()),
+        lambda record: say(f"Revoked {record.record_id}: {record.summary}"),
+    )
 
 
 @command(learning, "supersede")
@@ -88,7 +84,7 @@ def supersede(
     *,
     text: learning_options.TextArgument = None,
     file: learning_options.FileOption = None,
-    both_hold: options.BothHoldOption = None,
+    both_hold: options.BothHoldOption = (),
     accept_untrusted: options.AcceptOption = False,
 ) -> None:
     """Replace a learning by a new text.
@@ -99,22 +95,23 @@ def supersede(
     request = ops.Supersession(
         record_id=decision.record_id,
         content=learning_options.content_of(text, file),
-        kind=terms.read_kind(),
-        scope=terms.read_scope(),
-        sensitivity=terms.read_sensitivity(),
-        confidence=terms.read_confidence(),
-        expires_at=options.moment(terms.expires_at),
-        revalidate_at=options.moment(terms.revalidate_at),
-        publish_tier=terms.read_tier(),
-        both_hold=tuple(map(RecordId, both_hold or ())),
+        kind=terms.kind,
+        scope=terms.scope,
+        sensitivity=terms.sensitivity,
+        confidence=terms.confidence,
+        expires_at=terms.expires_at,
+        revalidate_at=terms.revalidate_at,
+        publish_tier=terms.tier,
+        both_hold=both_hold,
         accept_untrusted=accept_untrusted,
         reason=decision.reason,
         expected_revision=decision.expected_revision,
         idempotency_key=decision.idempotency_key,
     )
-    with call.operations() as operations:
-        record = operations.supersede(request)
-    call.answer(serialize(record), lambda: learning_tables.show_published("Published", record))
+    call.ask(
+        lambda operations: operations.supersede(request),
+        lambda record: learning_tables.show_published("Published", record),
+    )
 
 
 @command(learning, "verify")
@@ -122,15 +119,12 @@ def verify(
     call: Invocation,
     target: options.DecisionOptions,
     *,
-    evidence: learning_options.EvidenceOption = None,
+    evidence: learning_options.EvidenceOption = (),
     on_my_word: Annotated[
-        bool, typer.Option("--on-my-word", help="I vouch for it, whether or not support is found.")
+        bool, option("--on-my-word", "I vouch for it, whether or not support is found.")
     ] = False,
-    both_hold: options.BothHoldOption = None,
-    revalidate_at: Annotated[
-        str | None,
-        typer.Option("--revalidate-at", metavar="TIME", help="From when it waits to be looked at again."),
-    ] = None,
+    both_hold: options.BothHoldOption = (),
+    revalidate_at: learning_options.RevalidateOption = None,
 ) -> None:
     """Look for support, and raise what has it.
 
@@ -140,17 +134,15 @@ def verify(
     decision = target.read()
     request = ops.VerifyRequest(
         record_id=decision.record_id,
-        evidence_refs=learning_options.evidence_of(evidence),
+        evidence_refs=evidence,
         on_my_word=on_my_word,
-        both_hold=tuple(map(RecordId, both_hold or ())),
-        revalidate_at=options.moment(revalidate_at),
+        both_hold=both_hold,
+        revalidate_at=revalidate_at,
         reason=decision.reason,
         expected_revision=decision.expected_revision,
         idempotency_key=decision.idempotency_key,
     )
-    with call.operations() as operations:
-        record = operations.verify(request)
-    call.answer(serialize(record), lambda: learning_tables.show_verified(record))
+    call.ask(lambda operations: operations.verify(request), learning_tables.show_verified)
 
 
 @command(learning, "feedback")
@@ -158,22 +150,22 @@ def feedback(
     call: Invocation,
     *,
     record_id: LearningArgument,
-    verdict: Annotated[str, typer.Argument(metavar="VERDICT", help="wrong or helped.")],
-    run: Annotated[str, typer.Option("--run", metavar="ID", help="The run that was given it.")],
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="In which way.")] = "",
+    verdict: Annotated[
+        FeedbackVerdict, argument("VERDICT", "wrong or helped.", options.one_of(FeedbackVerdict, "verdict"))
+    ],
+    run: Annotated[RunId, option("--run ID", "The run that was given it.")],
+    note: Annotated[str, option("--note TEXT", "In which way.")] = "",
     idempotency_key: options.KeyOption = None,
 ) -> None:
     """Say whether a learning helped a run, or was wrong."""
     request = ops.FeedbackNote(
-        record_id=RecordId(record_id),
-        run_id=RunId(run),
-        verdict=options.word(ops.FeedbackVerdict, verdict, "verdict"),
+        record_id=record_id,
+        run_id=run,
+        verdict=verdict,
         note=note,
         idempotency_key=idempotency_key,
     )
-    with call.operations() as operations:
-        record = operations.feedback(request)
-    call.answer(serialize(record), lambda: learning_tables.show_feedback(record))
+    call.ask(lambda operations: operations.feedback(request), learning_tables.show_feedback)
 
 
 @command(learning, "revoke-matching")
@@ -182,8 +174,8 @@ def revoke_matching(
     where: learning_options.LearningWhere,
     *,
     reason: options.ReasonOption = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be revoked.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only show what would be revoked.")] = False,
+    yes: options.YesOption = False,
     idempotency_key: options.KeyOption = None,
 ) -> None:
     """Take back every active learning that passes the filters.
@@ -196,9 +188,7 @@ def revoke_matching(
     )
     if not yes and not dry_run:
         _show_first(call, request)
-    with call.operations() as operations:
-        answer = operations.revoke_matching(request)
-    call.answer(answers.write(answer), lambda: learning_tables.show_revoked(answer))
+    call.ask(lambda operations: operations.revoke_matching(request), learning_tables.show_revoked)
 
 
 def _show_first(call: Invocation, request: ops.MatchingRevocation) -> None:

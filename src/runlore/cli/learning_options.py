@@ -1,37 +1,28 @@
 """Options of the learning plane, and their text read into what the operations take."""
 
-from dataclasses import field
+from datetime import datetime
 from typing import Annotated
-
-import typer
 
 from runlore.cli import options
 from runlore.cli.input_files import text_of
+from runlore.cli.typer_commands import argument, option
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
-from runlore.domain.record import EvidenceRef, Kind, PolicyDecision, PublishTier, Sensitivity, State
+from runlore.domain.record import EvidenceRef, Kind, PolicyDecision, PublishTier, Sensitivity
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.timestamps import parse_time
 from runlore.ports.operations import LearningFilters
 
 # More than any content has: what is longer than a content may be is told its length.
 _CONTENT_MIB_MAX = 1
 _EVIDENCE_KEYS = ("run", "artifact", "event", "note")
 
-TextArgument = Annotated[
-    str | None,
-    typer.Argument(metavar="TEXT", help="What shall be remembered; - reads it from stdin."),
-]
-FileOption = Annotated[
-    str | None, typer.Option("--file", metavar="PATH", help="A file that holds the text; - is stdin.")
-]
-EvidenceOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--evidence",
-        metavar="REFERENCE",
-        help="What supports it, such as run=ID,artifact=ID,event=N,note=TEXT. Repeatable.",
-    ),
+TextArgument = Annotated[str | None, argument("TEXT", "What shall be remembered; - reads it from stdin.")]
+FileOption = Annotated[str | None, option("--file PATH", "A file that holds the text; - is stdin.")]
+RevalidateOption = Annotated[
+    datetime | None,
+    option("--revalidate-at TIME", "From when it waits to be looked at again.", parse_time),
 ]
 
 
@@ -39,62 +30,36 @@ EvidenceOption = Annotated[
 class WhereOptions(options.Narrowing):
     """What lists of candidates and of learnings narrow by."""
 
-    scope_kind: Annotated[
-        list[str],
-        typer.Option(
-            "--scope-kind", metavar="KIND", help=f"Only such scopes: {', '.join(ScopeKind)}. Repeatable."
-        ),
-    ] = field(default_factory=list)
-    state: Annotated[
-        list[str],
-        typer.Option(
-            *options.STATE_NAMES, metavar="STATE", help=f"Only this state: {', '.join(State)}. Repeatable."
-        ),
-    ] = field(default_factory=list)
-    decision: Annotated[
-        list[str],
-        typer.Option(
-            "--decision",
-            metavar="DECISION",
-            help=f"Only what was decided so: {', '.join(PolicyDecision)}. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    text: Annotated[str, typer.Option("--text", metavar="TEXT", help="Only with these words in it.")] = ""
-
-    def scope_kinds(self) -> frozenset[ScopeKind]:
-        return options.words(ScopeKind, self.scope_kind, "scope kind")
-
-    def states(self) -> frozenset[State]:
-        return options.words(State, self.state, "state")
-
-    def decisions(self) -> frozenset[PolicyDecision]:
-        return options.words(PolicyDecision, self.decision, "decision")
+    scope_kinds: Annotated[
+        frozenset[ScopeKind],
+        options.any_of("--scope-kind KIND", ScopeKind, "scope kind", about="Only such scopes"),
+    ] = frozenset()
+    states: options.StatesOption = frozenset()
+    decisions: Annotated[
+        frozenset[PolicyDecision],
+        options.any_of("--decision DECISION", PolicyDecision, "decision", about="Only what was decided so"),
+    ] = frozenset()
+    text: Annotated[str, option("--text TEXT", "Only with these words in it.")] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningWhere(WhereOptions):
     """What narrows learnings alone."""
 
-    tier: Annotated[
-        list[str],
-        typer.Option("--tier", metavar="TIER", help=f"Only this tier: {', '.join(PublishTier)}. Repeatable."),
-    ] = field(default_factory=list)
-    actor: Annotated[
-        str | None, typer.Option("--actor", metavar="NAME", help="Only what this actor has published.")
-    ] = None
-    rule: Annotated[
-        str | None,
-        typer.Option("--rule", metavar="NAME", help="Only what this rule of the policy has published."),
-    ] = None
+    tiers: Annotated[frozenset[PublishTier], options.any_of("--tier TIER", PublishTier, "tier")] = frozenset()
+    actor: Annotated[str | None, option("--actor NAME", "Only what this actor has published.")] = None
+    rule: Annotated[str | None, option("--rule NAME", "Only what this rule of the policy has published.")] = (
+        None
+    )
 
     def read(self) -> LearningFilters:
         return LearningFilters(
-            scopes=self.scopes(),
-            scope_kinds=self.scope_kinds(),
-            kinds=self.kinds(),
-            states=self.states(),
-            tiers=options.words(PublishTier, self.tier, "tier"),
-            decisions=self.decisions(),
+            scopes=self.scopes,
+            scope_kinds=self.scope_kinds,
+            kinds=self.kinds,
+            states=self.states,
+            tiers=self.tiers,
+            decisions=self.decisions,
             actor=self.actor,
             rule=self.rule,
             text=self.text,
@@ -106,50 +71,33 @@ class TermsOptions:
     """How something is published; what is left out stays as it is."""
 
     kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help="Publish it as fact, preference or decision.")
+        Kind | None,
+        option("--kind KIND", "Publish it as fact, preference or decision.", options.one_of(Kind, "kind")),
     ] = None
-    scope: Annotated[
-        str | None, typer.Option("--scope", metavar="KIND[:ID]", help="Publish it in this scope.")
-    ] = None
+    scope: Annotated[Scope | None, option("--scope KIND[:ID]", "Publish it in this scope.", Scope.parse)] = (
+        None
+    )
     sensitivity: Annotated[
-        str | None,
-        typer.Option(
-            "--sensitivity",
-            metavar="WORD",
-            help=f"One of {', '.join(Sensitivity)}; prompts get normal alone.",
+        Sensitivity | None,
+        option(
+            "--sensitivity WORD",
+            f"One of {', '.join(Sensitivity)}; prompts get normal alone.",
+            options.one_of(Sensitivity, "sensitivity"),
         ),
     ] = None
-    confidence: Annotated[str | None, typer.Option("--confidence", metavar="N", help="From 0 to 100.")] = None
+    confidence: Annotated[int | None, options.number("--confidence N", "From 0 to 100.")] = None
     tier: Annotated[
-        str,
-        typer.Option(
-            "--tier", metavar="TIER", help=f"One of {', '.join(PublishTier)}; prompts get active alone."
+        PublishTier,
+        option(
+            "--tier TIER",
+            f"One of {', '.join(PublishTier)}; prompts get active alone.",
+            options.one_of(PublishTier, "tier"),
         ),
-    ] = PublishTier.ACTIVE.value
+    ] = PublishTier.ACTIVE
     expires_at: Annotated[
-        str | None,
-        typer.Option("--expires-at", metavar="TIME", help="From when it is no longer used."),
+        datetime | None, option("--expires-at TIME", "From when it is no longer used.", parse_time)
     ] = None
-    revalidate_at: Annotated[
-        str | None,
-        typer.Option("--revalidate-at", metavar="TIME", help="From when it waits to be looked at again."),
-    ] = None
-
-    def read_kind(self) -> Kind | None:
-        return None if self.kind is None else options.word(Kind, self.kind, "kind")
-
-    def read_scope(self) -> Scope | None:
-        return None if self.scope is None else Scope.parse(self.scope)
-
-    def read_sensitivity(self) -> Sensitivity | None:
-        word = self.sensitivity
-        return None if word is None else options.word(Sensitivity, word, "sensitivity")
-
-    def read_confidence(self) -> int | None:
-        return options.optional_number(self.confidence, "--confidence")
-
-    def read_tier(self) -> PublishTier:
-        return options.word(PublishTier, self.tier, "tier")
+    revalidate_at: RevalidateOption = None
 
 
 def content_of(argument: str | None, file: str | None) -> str:
@@ -165,11 +113,7 @@ def content_of(argument: str | None, file: str | None) -> str:
     return _read("-") if argument == "-" else str(argument)
 
 
-def evidence_of(texts: list[str] | None) -> tuple[EvidenceRef, ...]:
-    return tuple(_reference(text) for text in texts or ())
-
-
-def _reference(text: str) -> EvidenceRef:
+def parse_evidence(text: str) -> EvidenceRef:
     parts: dict[str, str] = {}
     rest = text
     while rest:
@@ -181,12 +125,23 @@ def _reference(text: str) -> EvidenceRef:
         parts[name.strip()] = value.strip()
     if not parts:
         raise _not_evidence(text)
+    event = parts.get("event")
     return EvidenceRef(
         run_id=parts.get("run"),
         artifact_id=parts.get("artifact"),
-        event_number=options.optional_number(parts.get("event"), "the event of --evidence"),
+        event_number=None if event is None else options.whole_number(event, "the event of --evidence"),
         note=parts.get("note"),
     )
+
+
+EvidenceOption = Annotated[
+    tuple[EvidenceRef, ...],
+    option(
+        "--evidence REFERENCE",
+        "What supports it, such as run=ID,artifact=ID,event=N,note=TEXT. Repeatable.",
+        parse_evidence,
+    ),
+]
 
 
 def _not_evidence(text: str) -> Invalid:

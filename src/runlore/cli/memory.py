@@ -11,12 +11,11 @@ from runlore.cli.skills.mount_updates import mounts_following
 from runlore.cli.tables import record_tables
 from runlore.cli.tables.table_cells import plural
 from runlore.cli.terminal import progress_bar, say
-from runlore.cli.typer_commands import group
+from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
 from runlore.domain import limits
-from runlore.domain.record import PERSON_KINDS, Kind, RecordId
+from runlore.domain.record import PERSON_KINDS, JsonObject, Kind
 from runlore.domain.scope import Scope
-from runlore.domain.serialization.codec import serialize
 from runlore.ports import operations as ops
 
 memory = group("Records: list, search, propose, review, undo, forget.")
@@ -30,7 +29,7 @@ def list_records(call: Invocation, where: options.FilterOptions, page: options.P
 
     Active ones unless a state is named.
     """
-    request = ops.ListRequest(filters=where.read(), limit=page.read_limit(), cursor=page.cursor)
+    request = ops.ListRequest(filters=where.read(), limit=page.limit, cursor=page.cursor)
     with call.operations() as operations:
         found = operations.list_records(request)
         folders = call.project_folders(operations, found.items)
@@ -50,11 +49,10 @@ def inspect_record(
     session: options.SessionOption = None,
 ) -> None:
     """Show one record with all its fields."""
-    with call.operations() as operations:
-        record = operations.get_record(
-            RecordId(record_id), as_of=options.moment(as_of), session_id=options.session_id(session)
-        )
-    call.answer(serialize(record), lambda: record_tables.show_record(record))
+    call.ask(
+        lambda operations: operations.get_record(record_id, as_of=as_of, session_id=session),
+        record_tables.show_record,
+    )
 
 
 @command(memory, "search")
@@ -62,16 +60,12 @@ def search(
     call: Invocation,
     where: options.FilterOptions,
     *,
-    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="What to look for.")] = None,
-    query_option: Annotated[
-        str | None, typer.Option("--query", help="The same as the argument.", metavar="TEXT")
-    ] = None,
+    query: Annotated[str | None, argument("QUERY", "What to look for.")] = None,
+    query_option: Annotated[str | None, option("--query TEXT", "The same as the argument.")] = None,
     include_stale: Annotated[
-        bool, typer.Option("--include-stale", help="Search all states, active records first among equals.")
+        bool, option("--include-stale", "Search all states, active records first among equals.")
     ] = False,
-    limit: Annotated[
-        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.SEARCH_LIMIT_MAX}.")
-    ] = str(limits.SEARCH_LIMIT_DEFAULT),
+    limit: options.SearchLimitOption = limits.SEARCH_LIMIT_DEFAULT,
 ) -> None:
     """Search records, best match first.
 
@@ -85,7 +79,7 @@ def search(
         query=text,
         filters=filters if is_narrowed else replace(filters, kinds=PERSON_KINDS),
         include_stale=include_stale,
-        limit=options.whole_number(limit, "--limit"),
+        limit=limit,
     )
     with call.operations() as operations:
         hits = operations.search(request)
@@ -96,14 +90,11 @@ def search(
 def context(
     call: Invocation,
     *,
-    goal: Annotated[str, typer.Argument(metavar="GOAL", help="The task that is being planned.")],
+    goal: Annotated[str, argument("GOAL", "The task that is being planned.")],
     session: options.SessionOption = None,
     limit: Annotated[
-        str,
-        typer.Option(
-            "--limit", metavar="N", help=f"How many of each layer, up to {limits.CONTEXT_PER_LAYER_MAX}."
-        ),
-    ] = str(limits.CONTEXT_PER_LAYER_MAX),
+        int, options.number("--limit N", f"How many of each layer, up to {limits.CONTEXT_PER_LAYER_MAX}.")
+    ] = limits.CONTEXT_PER_LAYER_MAX,
     as_of: options.AsOfOption = None,
 ) -> None:
     """Show what planning a task should know.
@@ -112,13 +103,11 @@ def context(
     """
     request = ops.GoalRequest(
         goal=goal,
-        session_id=options.session_id(session),
-        limit=options.whole_number(limit, "--limit"),
-        as_of=options.moment(as_of),
+        session_id=session,
+        limit=limit,
+        as_of=as_of,
     )
-    with call.operations() as operations:
-        found = operations.goal_context(request)
-    call.answer(answers.write(found), lambda: record_tables.show_goal_context(found))
+    call.ask(lambda operations: operations.goal_context(request), record_tables.show_goal_context)
 
 
 @command(memory, "history")
@@ -126,27 +115,23 @@ def history(
     call: Invocation, record_id: options.RecordArgument, session: options.SessionOption = None
 ) -> None:
     """Show everything that happened to a record."""
-    with call.operations() as operations:
-        events = operations.history(RecordId(record_id), session_id=options.session_id(session))
-    call.answer(answers.write(events), lambda: record_tables.show_history(events))
+    call.ask(lambda operations: operations.history(record_id, session_id=session), record_tables.show_history)
 
 
 @command(memory, "states")
 def states(call: Invocation) -> None:
     """Show the table of legal moves."""
-    with call.operations() as operations:
-        rows = operations.states()
-    call.answer(answers.write(rows), lambda: record_tables.show_states(rows))
+    call.ask(lambda operations: operations.states(), record_tables.show_states)
 
 
 @command(profile, "propose")
 def propose(
     call: Invocation,
     *,
-    key: Annotated[str, typer.Option("--key", metavar="TEXT", help="What it is about, such as editor.")],
-    value: Annotated[str, typer.Option("--value", metavar="TEXT", help="What holds for it, such as vim.")],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why this should be remembered.")],
-    confidence: options.ConfidenceOption = str(limits.CONFIDENCE_DEFAULT),
+    key: Annotated[str, option("--key TEXT", "What it is about, such as editor.")],
+    value: Annotated[str, option("--value TEXT", "What holds for it, such as vim.")],
+    reason: Annotated[str, option("--reason TEXT", "Why this should be remembered.")],
+    confidence: options.ConfidenceOption = limits.CONFIDENCE_DEFAULT,
     draft: options.DraftOptions,
 ) -> None:
     """Propose a profile record; it waits for `memory review confirm`."""
@@ -155,16 +140,14 @@ def propose(
         value=value,
         reason=reason,
         scope=Scope.parse(draft.scope),
-        confidence=options.whole_number(confidence, "--confidence"),
+        confidence=confidence,
         sensitivity=draft.sensitivity,
-        expires_at=options.moment(draft.expires_at),
+        expires_at=draft.expires_at,
         idempotency_key=draft.idempotency_key,
     )
-    with call.operations() as operations:
-        record = operations.propose_profile(proposal)
-    call.answer(
-        serialize(record),
-        lambda: record_tables.show_proposed("Proposed", record),
+    call.ask(
+        lambda operations: operations.propose_profile(proposal),
+        lambda record: record_tables.show_proposed("Proposed", record),
     )
 
 
@@ -172,29 +155,37 @@ def propose(
 def add_episode(
     call: Invocation,
     *,
-    summary: Annotated[str, typer.Argument(metavar="TEXT", help="What happened.")],
+    summary: Annotated[str, argument("TEXT", "What happened.")],
     kind: Annotated[
-        str,
-        typer.Option("--kind", metavar="KIND", help="experiment, failure, scan, promotion, rollback or run."),
-    ] = "experiment",
+        Kind,
+        option(
+            "--kind KIND",
+            "experiment, failure, scan, promotion, rollback or run.",
+            options.one_of(Kind, "kind"),
+        ),
+    ] = Kind.EXPERIMENT,
     metadata: Annotated[
-        str | None, typer.Option("--metadata", help="More about it, as a JSON object.", metavar="JSON")
+        JsonObject | None,
+        options.json_option(
+            "--metadata JSON", "More about it, as a JSON object.", example='{"outcome": "kept"}'
+        ),
     ] = None,
     draft: options.DraftOptions,
 ) -> None:
     """Write down something that happened."""
     request = ops.Episode(
-        kind=options.word(Kind, kind, "kind"),
+        kind=kind,
         summary=summary,
         scope=Scope.parse(draft.scope),
-        metadata=options.json_object(metadata, "--metadata"),
+        metadata=metadata or {},
         sensitivity=draft.sensitivity,
-        expires_at=options.moment(draft.expires_at),
+        expires_at=draft.expires_at,
         idempotency_key=draft.idempotency_key,
     )
-    with call.operations() as operations:
-        record = operations.add_episode(request)
-    call.answer(serialize(record), lambda: say(f"Wrote {record.record_id}: {record.summary}"))
+    call.ask(
+        lambda operations: operations.add_episode(request),
+        lambda record: say(f"Wrote {record.record_id}: {record.summary}"),
+    )
 
 
 @command(memory, "rollback")
@@ -202,24 +193,21 @@ def rollback(
     call: Invocation,
     target: options.DecisionOptions,
     restore_sources: Annotated[
-        bool,
-        typer.Option("--restore", help="Bring back what it had replaced, where nothing else replaces it."),
+        bool, option("--restore", "Bring back what it had replaced, where nothing else replaces it.")
     ] = False,
 ) -> None:
     """Tombstone an active record, and tell what can be restored."""
     decision = replace(target.read(), restore_sources=restore_sources)
-    with call.operations() as operations:
-        answer = operations.rollback(decision)
-    call.answer(answers.write(answer), lambda: record_tables.show_rollback(answer))
+    call.ask(lambda operations: operations.rollback(decision), record_tables.show_rollback)
 
 
 @command(memory, "restore")
 def restore(call: Invocation, target: options.DecisionOptions) -> None:
     """Make a superseded record active again."""
-    decision = target.read()
-    with call.operations() as operations:
-        record = operations.restore(decision)
-    call.answer(serialize(record), lambda: say(f"Restored {record.record_id}: {record.summary}"))
+    call.ask(
+        lambda operations: operations.restore(target.read()),
+        lambda record: say(f"Restored {record.record_id}: {record.summary}"),
+    )
 
 
 @command(memory, "forget")
@@ -227,8 +215,8 @@ def restore(call: Invocation, target: options.DecisionOptions) -> None:
 def forget(
     call: Invocation,
     target: options.DecisionOptions,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be erased.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only show what would be erased.")] = False,
+    yes: options.YesOption = False,
 ) -> None:
     """Erase a record, a run or a session, and all derived from it.
 
@@ -239,9 +227,7 @@ def forget(
     decision = target.read()
     if not yes and not dry_run:
         decision = _confirm_forget(call, decision)
-    with call.operations() as operations:
-        answer = operations.forget(decision, dry_run=dry_run)
-    call.answer(answers.write(answer), lambda: record_tables.show_forget(answer))
+    call.ask(lambda operations: operations.forget(decision, dry_run=dry_run), record_tables.show_forget)
 
 
 def _confirm_forget(call: Invocation, decision: "ops.Decision") -> "ops.Decision":
@@ -271,7 +257,7 @@ def export(call: Invocation) -> None:
 @command(memory, "import")
 def import_records(
     call: Invocation,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A file that `memory export` wrote.")],
+    path: Annotated[str, argument("PATH", "A file that `memory export` wrote.")],
 ) -> None:
     """Read an export back, all of it or nothing.
 

@@ -2,19 +2,19 @@
 
 import re
 import sys
-from collections.abc import Iterable
-from dataclasses import field
+from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, TypeVar
 
 import orjson
-import typer
 
+from runlore.cli.typer_commands import Parameter, argument, option
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, Kind, Layer, RecordId, Sensitivity, State
+from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.domain.timestamps import parse_time
@@ -22,7 +22,7 @@ from runlore.ports import operations as ops
 
 WordT = TypeVar("WordT", bound=StrEnum)
 # Every list that narrows by a state takes the older word too.
-STATE_NAMES = ("--state", "--status")
+STATE_NAMES = "--state --status"
 
 
 def require_person(told: str) -> None:
@@ -35,91 +35,97 @@ def require_person(told: str) -> None:
         )
 
 
-RecordArgument = Annotated[str, typer.Argument(metavar="ID", help="The record's id.")]
-SessionArgument = Annotated[str, typer.Argument(metavar="ID", help="The session's id.")]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
-SessionOption = Annotated[
-    str | None,
-    typer.Option("--session", metavar="ID", help="Only what this session sees."),
-]
-ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the history.")]
+def number(usage: str, about: str) -> Parameter:
+    name = usage.partition(" ")[0]
+    return option(usage, about, lambda text: whole_number(text, name))
+
+
+def json_option(usage: str, about: str, *, example: str) -> Parameter:
+    name = usage.partition(" ")[0]
+    return option(usage, about, lambda text: _json_object(text, name, example=example))
+
+
+def one_of(choices: type[WordT], name: str) -> Callable[[str], WordT]:
+    return lambda text: word(choices, text, name)
+
+
+def any_of(usage: str, choices: type[WordT], name: str, *, about: str = "", otherwise: str = "") -> Parameter:
+    """A repeatable option that narrows a list; `otherwise` is what the list holds without it."""
+    left_out = f"; {otherwise} if left out" if otherwise else ""
+    text = f"{about or f'Only this {name}'}: {', '.join(choices)}{left_out}. Repeatable."
+    return option(usage, text, one_of(choices, name))
+
+
+RecordArgument = Annotated[RecordId, argument("ID", "The record's id.")]
+SessionArgument = Annotated[SessionId, argument("ID", "The session's id.")]
+RunArgument = Annotated[RunId, argument("RUN", "The run's id.")]
+SessionOption = Annotated[SessionId | None, option("--session ID", "Only what this session sees.")]
+ReasonOption = Annotated[str, option("--reason TEXT", "Why; kept in the history.")]
 AsOfOption = Annotated[
-    str | None,
-    typer.Option("--as-of", metavar="TIME", help="Answer as at a past time, such as 2026-11-15T08:30:00Z."),
+    datetime | None,
+    option("--as-of TIME", "Answer as at a past time, such as 2026-11-15T08:30:00Z.", parse_time),
 ]
-ConfidenceOption = Annotated[str, typer.Option("--confidence", metavar="N", help="From 0 to 100.")]
+ConfidenceOption = Annotated[int, number("--confidence N", "From 0 to 100.")]
 AcceptOption = Annotated[
-    bool, typer.Option("--accept-untrusted", help="I have read this text from outside and accept it.")
+    bool, option("--accept-untrusted", "I have read this text from outside and accept it.")
 ]
 BothHoldOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--both-hold", metavar="ID", help="It seems to contradict this record, and both hold. Repeatable."
-    ),
+    tuple[RecordId, ...],
+    option("--both-hold ID", "It seems to contradict this record, and both hold. Repeatable."),
 ]
-ScopeOption = Annotated[
-    str, typer.Option("--scope", metavar="KIND[:ID]", help="The scope, such as project:acme.")
+ScopeOption = Annotated[str, option("--scope KIND[:ID]", "The scope, such as project:acme.")]
+ScopesOption = Annotated[
+    frozenset[Scope],
+    option("--scope KIND[:ID]", "Only this scope, such as project:acme. Repeatable.", Scope.parse),
 ]
+StatesOption = Annotated[frozenset[State], any_of(f"{STATE_NAMES} STATE", State, "state")]
 KeyOption = Annotated[
-    str | None,
-    typer.Option("--idempotency-key", metavar="KEY", help="The same call with the same key happens once."),
+    str | None, option("--idempotency-key KEY", "The same call with the same key happens once.")
 ]
 ExpectedOption = Annotated[
-    str | None,
-    typer.Option("--expected-revision", metavar="N", help="Refuse when it is not at this revision."),
+    int | None, number("--expected-revision N", "Refuse when it is not at this revision.")
 ]
+LimitOption = Annotated[int, number("--limit N", f"How many at most, up to {limits.LIST_LIMIT_MAX}.")]
+SearchLimitOption = Annotated[int, number("--limit N", f"How many at most, up to {limits.SEARCH_LIMIT_MAX}.")]
+CapabilityOption = Annotated[
+    JsonObject | None,
+    json_option(
+        "--capability-scope JSON",
+        "The tools and skills left to it: allow_tools, deny_tools, allow_skills, deny_skills.",
+        example='{"deny_tools": ["shell"]}',
+    ),
+]
+YesOption = Annotated[bool, option("--yes -y", "Do not ask.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scoping:
-    """`--scope`, repeatable."""
-
-    scope: Annotated[
-        list[str],
-        typer.Option(
-            "--scope", metavar="KIND[:ID]", help="Only this scope, such as project:acme. Repeatable."
-        ),
-    ] = field(default_factory=list)
-
-    def scopes(self) -> frozenset[Scope]:
-        return frozenset(Scope.parse(text) for text in self.scope)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Narrowing(Scoping):
+class Narrowing:
     """`--kind` and `--scope`, repeatable."""
 
-    kind: Annotated[
-        list[str], typer.Option("--kind", metavar="KIND", help="Only this kind, such as fact. Repeatable.")
-    ] = field(default_factory=list)
-
-    def kinds(self) -> frozenset[Kind]:
-        return words(Kind, self.kind, "kind")
+    scopes: ScopesOption = frozenset()
+    kinds: Annotated[
+        frozenset[Kind],
+        option("--kind KIND", "Only this kind, such as fact. Repeatable.", one_of(Kind, "kind")),
+    ] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilterOptions(Narrowing):
     """What lists and searches narrow by."""
 
-    layer: Annotated[
-        list[str],
-        typer.Option("--layer", metavar="LAYER", help=f"Only this layer: {', '.join(Layer)}. Repeatable."),
-    ] = field(default_factory=list)
-    state: Annotated[
-        list[str],
-        typer.Option(*STATE_NAMES, metavar="STATE", help=f"Only this state: {', '.join(State)}. Repeatable."),
-    ] = field(default_factory=list)
+    layers: Annotated[frozenset[Layer], any_of("--layer LAYER", Layer, "layer")] = frozenset()
+    states: StatesOption = frozenset()
     as_of: AsOfOption = None
     session: SessionOption = None
 
     def read(self) -> "ops.Filters":
         return ops.Filters(
-            layers=words(Layer, self.layer, "layer"),
-            kinds=self.kinds(),
-            states=words(State, self.state, "state"),
-            scopes=self.scopes(),
-            as_of=moment(self.as_of),
-            session_id=session_id(self.session),
+            layers=self.layers,
+            kinds=self.kinds,
+            states=self.states,
+            scopes=self.scopes,
+            as_of=self.as_of,
+            session_id=self.session,
         )
 
 
@@ -127,25 +133,17 @@ class FilterOptions(Narrowing):
 class PageOptions:
     """How much of a list, and from where."""
 
-    limit: Annotated[
-        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX}.")
-    ] = str(limits.LIST_LIMIT_DEFAULT)
+    limit: LimitOption = limits.LIST_LIMIT_DEFAULT
     cursor: Annotated[
-        str | None,
-        typer.Option("--cursor", metavar="CURSOR", help="Go on after the page that gave this cursor."),
+        str | None, option("--cursor CURSOR", "Go on after the page that gave this cursor.")
     ] = None
-
-    def read_limit(self) -> int:
-        return whole_number(self.limit, "--limit")
 
 
 @dataclass(frozen=True, kw_only=True)
 class JournalOptions(PageOptions):
     """How much of a journal, and from where."""
 
-    limit: Annotated[
-        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX}.")
-    ] = str(limits.JOURNAL_PAGE_DEFAULT)
+    limit: LimitOption = limits.JOURNAL_PAGE_DEFAULT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,9 +157,9 @@ class DecisionOptions:
 
     def read(self) -> "ops.Decision":
         return ops.Decision(
-            record_id=RecordId(self.record_id),
+            record_id=self.record_id,
             reason=self.reason,
-            expected_revision=optional_number(self.expected_revision, "--expected-revision"),
+            expected_revision=self.expected_revision,
             idempotency_key=self.idempotency_key,
         )
 
@@ -171,32 +169,16 @@ class DraftOptions:
     """What every new record takes."""
 
     scope: ScopeOption = "workspace"
-    sensitive: Annotated[
-        bool, typer.Option("--sensitive", help="Keep it out of prompts and session search.")
-    ] = False
+    sensitive: Annotated[bool, option("--sensitive", "Keep it out of prompts and session search.")] = False
     expires_at: Annotated[
-        str | None,
-        typer.Option(
-            "--expires-at", metavar="TIME", help="From when it is no longer used, such as 2027-01-31."
-        ),
+        datetime | None,
+        option("--expires-at TIME", "From when it is no longer used, such as 2027-01-31.", parse_time),
     ] = None
     idempotency_key: KeyOption = None
 
     @property
     def sensitivity(self) -> Sensitivity:
         return Sensitivity.SENSITIVE if self.sensitive else Sensitivity.NORMAL
-
-
-def moment(text: str | None) -> datetime | None:
-    return None if text is None else parse_time(text)
-
-
-def session_id(text: str | None) -> SessionId | None:
-    return None if text is None else SessionId(text)
-
-
-def optional_number(text: str | None, name: str) -> int | None:
-    return None if text is None else whole_number(text, name)
 
 
 def query_text(argument: str | None, option: str | None) -> str:
@@ -220,10 +202,6 @@ def whole_number(text: str, name: str) -> int:
     return int(text)
 
 
-def words(choices: type[WordT], texts: Iterable[str], name: str) -> frozenset[WordT]:
-    return frozenset(word(choices, text, name) for text in texts)
-
-
 def word(choices: type[WordT], text: str, name: str) -> WordT:
     try:
         return choices(text)
@@ -235,9 +213,7 @@ def word(choices: type[WordT], text: str, name: str) -> WordT:
         ) from None
 
 
-def json_object(text: str | None, name: str, *, example: str = '{"outcome": "kept"}') -> JsonObject:
-    if text is None:
-        return {}
+def _json_object(text: str, name: str, *, example: str) -> JsonObject:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:

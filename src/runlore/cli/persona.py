@@ -2,37 +2,30 @@
 
 from typing import Annotated
 
-import typer
-
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.tables import session_tables
 from runlore.cli.terminal import say
-from runlore.cli.typer_commands import group
-from runlore.daemon import answers
+from runlore.cli.typer_commands import argument, group, option
 from runlore.domain.session import PersonaId
 from runlore.ports import operations as ops
 
 persona = group("Who an agent is when it speaks.")
 
-PersonaArgument = Annotated[str, typer.Argument(metavar="ID", help="The persona's id.")]
+PersonaArgument = Annotated[PersonaId, argument("ID", "The persona's id.")]
 
 
 @command(persona, "list")
 def list_personas(call: Invocation, page: options.PageOptions) -> None:
     """List personas, the latest changed first."""
-    request = ops.PageRequest(limit=page.read_limit(), cursor=page.cursor)
-    with call.operations() as operations:
-        found = operations.list_personas(request)
-    call.answer(answers.write(found), lambda: session_tables.show_personas(found))
+    request = ops.PageRequest(limit=page.limit, cursor=page.cursor)
+    call.ask(lambda operations: operations.list_personas(request), session_tables.show_personas)
 
 
 @command(persona, "show")
 def show(call: Invocation, persona_id: PersonaArgument) -> None:
     """Show one persona."""
-    with call.operations() as operations:
-        found = operations.get_persona(PersonaId(persona_id))
-    call.answer(answers.write(found), lambda: session_tables.show_persona(found))
+    call.ask(lambda operations: operations.get_persona(persona_id), session_tables.show_persona)
 
 
 @command(persona, "put")
@@ -40,17 +33,10 @@ def put(
     call: Invocation,
     persona_id: PersonaArgument,
     *,
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="What people call it.")] = "",
-    capability_scope: Annotated[
-        str | None,
-        typer.Option(
-            "--capability-scope",
-            metavar="JSON",
-            help="The tools and skills left to it: allow_tools, deny_tools, allow_skills, deny_skills.",
-        ),
-    ] = None,
+    name: Annotated[str, option("--name TEXT", "What people call it.")] = "",
+    capability_scope: options.CapabilityOption = None,
     no_capture: Annotated[
-        bool, typer.Option("--no-capture", help="Store nothing of the sessions that it speaks in.")
+        bool, option("--no-capture", "Store nothing of the sessions that it speaks in.")
     ] = False,
     expected_revision: options.ExpectedOption = None,
     idempotency_key: options.KeyOption = None,
@@ -60,18 +46,14 @@ def put(
     It is put whole: what is left out takes its default.
     """
     change = ops.PersonaChange(
-        persona_id=PersonaId(persona_id),
+        persona_id=persona_id,
         name=name,
-        capability_scope=options.json_object(
-            capability_scope, "--capability-scope", example='{"deny_tools": ["shell"]}'
-        ),
+        capability_scope=capability_scope or {},
         capture=not no_capture,
-        expected_revision=options.optional_number(expected_revision, "--expected-revision"),
+        expected_revision=expected_revision,
         idempotency_key=idempotency_key,
     )
-    with call.operations() as operations:
-        made = operations.put_persona(change)
-    call.answer(
-        answers.write(made),
-        lambda: say(f"Put persona {made.persona_id} at revision {made.revision}."),
+    call.ask(
+        lambda operations: operations.put_persona(change),
+        lambda made: say(f"Put persona {made.persona_id} at revision {made.revision}."),
     )

@@ -3,18 +3,16 @@
 import copy
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from typing import Annotated, Any, cast
 
 import orjson
-import typer
 
 from runlore.cli import options
 from runlore.cli.input_files import text_of
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.tables import policy_tables
 from runlore.cli.terminal import say
-from runlore.cli.typer_commands import group
+from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -25,13 +23,12 @@ from runlore.ports import operations as ops
 
 policy = group("What you have decided for everybody, versioned.")
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help=f"The policy: {' or '.join(PolicyName)}.")]
+NameArgument = Annotated[str, argument("NAME", f"The policy: {' or '.join(PolicyName)}.")]
 FieldsOption = Annotated[
-    list[str],
-    typer.Option(
-        "--set",
-        metavar="PATH=VALUE",
-        help="Change a field of the policy in force, such as publication.default_action=reject. Repeatable.",
+    tuple[str, ...],
+    option(
+        "--set PATH=VALUE",
+        "Change a field of the policy in force, such as publication.default_action=reject. Repeatable.",
     ),
 ]
 _FILE_MIB_MAX = 1
@@ -46,10 +43,9 @@ class ChangeOptions:
     """What a policy shall be: a whole document, or some fields of the one in force."""
 
     path: Annotated[
-        str | None,
-        typer.Argument(metavar="PATH", help="A TOML or JSON file with the whole policy; - is stdin."),
+        str | None, argument("PATH", "A TOML or JSON file with the whole policy; - is stdin.")
     ] = None
-    fields: FieldsOption = field(default_factory=list)
+    fields: FieldsOption = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,17 +53,16 @@ class PolicyTrialOptions:
     """Which policy to try: a whole document, or some fields of the one in force changed."""
 
     what: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[NAME] FILE",
-            help="A TOML or JSON file with the whole policy; - is stdin. NAME is learning if left out.",
+        tuple[str, ...],
+        argument(
+            "[NAME] FILE",
+            "A TOML or JSON file with the whole policy; - is stdin. NAME is learning if left out.",
         ),
-    ] = field(default_factory=list)
-    fields: FieldsOption = field(default_factory=list)
+    ] = ()
+    fields: FieldsOption = ()
     limit: Annotated[
-        str,
-        typer.Option("--limit", metavar="N", help="How many that wait, and how many decided ones, at most."),
-    ] = str(limits.LIST_LIMIT_DEFAULT)
+        int, options.number("--limit N", "How many that wait, and how many decided ones, at most.")
+    ] = limits.LIST_LIMIT_DEFAULT
 
     def read(self) -> tuple[PolicyName, str | None]:
         names = self.what if self.fields else self.what[:-1]
@@ -84,9 +79,7 @@ class PolicyTrialOptions:
 @command(policy, "show")
 def show(call: Invocation, name: NameArgument) -> None:
     """Show the policy in force."""
-    with call.operations() as operations:
-        current = operations.get_policy(_name(name))
-    call.answer(answers.write(current), lambda: policy_tables.show_policy(current))
+    call.ask(lambda operations: operations.get_policy(_name(name)), policy_tables.show_policy)
 
 
 @command(policy, "set")
@@ -111,7 +104,7 @@ def put(
         )
     wanted = _name(name)
     document = None if change.path is None else policy_document(wanted, change.path)
-    expected = options.optional_number(expected_revision, "--expected-revision")
+    expected = expected_revision
     with call.operations() as operations:
         before = operations.get_policy(wanted)
         after = operations.put_policy(
@@ -135,7 +128,7 @@ def try_out(call: Invocation, trial: PolicyTrialOptions) -> None:
     """
     name, path = trial.read()
     document = None if path is None else policy_document(name, path)
-    shown = options.whole_number(trial.limit, "--limit")
+    shown = trial.limit
     with call.operations() as operations:
         if document is None:
             document = with_fields(operations.get_policy(name).policy, trial.fields)
@@ -146,18 +139,14 @@ def try_out(call: Invocation, trial: PolicyTrialOptions) -> None:
 @command(policy, "history")
 def history(call: Invocation, name: NameArgument) -> None:
     """Show every version of a policy, and what it changed."""
-    with call.operations() as operations:
-        revisions = operations.policy_history(_name(name))
-    call.answer(answers.write(revisions), lambda: policy_tables.show_policies(revisions))
+    call.ask(lambda operations: operations.policy_history(_name(name)), policy_tables.show_policies)
 
 
 @command(policy, "rollback")
 def rollback(
     call: Invocation,
     name: NameArgument,
-    to: Annotated[
-        str | None, typer.Option("--to", metavar="N", help="The revision; the one before if left out.")
-    ] = None,
+    to: Annotated[int | None, options.number("--to N", "The revision; the one before if left out.")] = None,
     expected_revision: options.ExpectedOption = None,
 ) -> None:
     """Put an earlier version again, as a new one.
@@ -166,8 +155,8 @@ def rollback(
     """
     request = ops.PolicyRollback(
         name=_name(name),
-        to_revision=options.optional_number(to, "--to"),
-        expected_revision=options.optional_number(expected_revision, "--expected-revision"),
+        to_revision=to,
+        expected_revision=expected_revision,
     )
     with call.operations() as operations:
         before = operations.get_policy(request.name)

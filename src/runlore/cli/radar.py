@@ -1,6 +1,5 @@
 """`runlore memory radar`: findings, their adoption, and the log of both."""
 
-from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, cast
 
 import orjson
@@ -10,8 +9,7 @@ from runlore.cli import options
 from runlore.cli.input_files import bytes_of
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.tables import record_tables
-from runlore.cli.typer_commands import group
-from runlore.daemon import answers
+from runlore.cli.typer_commands import group, option
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import LazyModule, dataclass
@@ -32,24 +30,15 @@ _FILE_MIB_MAX = 64
 class FindingOptions:
     """One finding, field by field."""
 
-    summary: Annotated[str | None, typer.Option("--summary", metavar="TEXT", help="What was found.")] = None
-    repo_slug: Annotated[
-        str | None, typer.Option("--repo-slug", metavar="SLUG", help="The repository, such as owner/name.")
-    ] = None
-    source_handle: Annotated[
-        str | None, typer.Option("--source-handle", metavar="NAME", help="Who or what told of it.")
-    ] = None
-    source_url: Annotated[
-        str | None, typer.Option("--source-url", metavar="URL", help="Where it was found.")
-    ] = None
-    topic_tag: Annotated[
-        list[str], typer.Option("--topic-tag", "--tag", metavar="TAG", help="A topic. Repeatable.")
-    ] = field(default_factory=list)
-    confidence: options.ConfidenceOption = str(limits.CONFIDENCE_DEFAULT)
+    summary: Annotated[str | None, option("--summary TEXT", "What was found.")] = None
+    repo_slug: Annotated[str | None, option("--repo-slug SLUG", "The repository, such as owner/name.")] = None
+    source_handle: Annotated[str | None, option("--source-handle NAME", "Who or what told of it.")] = None
+    source_url: Annotated[str | None, option("--source-url URL", "Where it was found.")] = None
+    topic_tag: Annotated[tuple[str, ...], option("--topic-tag --tag TAG", "A topic. Repeatable.")] = ()
+    confidence: options.ConfidenceOption = limits.CONFIDENCE_DEFAULT
     evidence_ref: Annotated[
-        list[str],
-        typer.Option("--evidence-ref", metavar="URL", help="What supports it; its URL if none. Repeatable."),
-    ] = field(default_factory=list)
+        tuple[str, ...], option("--evidence-ref URL", "What supports it; its URL if none. Repeatable.")
+    ] = ()
 
     def read(self) -> "domain_radar.Finding":
         fields: dict[str, JsonValue] = {
@@ -57,9 +46,9 @@ class FindingOptions:
             "repo_slug": self.repo_slug,
             "source_handle": self.source_handle,
             "source_url": self.source_url,
-            "topic_tags": self.topic_tag,
-            "confidence": options.whole_number(self.confidence, "--confidence"),
-            "evidence_refs": self.evidence_ref,
+            "topic_tags": list(self.topic_tag),
+            "confidence": self.confidence,
+            "evidence_refs": list(self.evidence_ref),
         }
         return domain_radar.finding_from_plain(fields)
 
@@ -69,8 +58,7 @@ def add(
     call: Invocation,
     finding: FindingOptions,
     file: Annotated[
-        str | None,
-        typer.Option("--file", metavar="PATH", help="A JSON file with one finding or a list; - is stdin."),
+        str | None, option("--file PATH", "A JSON file with one finding or a list; - is stdin.")
     ] = None,
     scope: options.ScopeOption = "workspace",
     idempotency_key: options.KeyOption = None,
@@ -84,11 +72,9 @@ def add(
         )
     findings = (finding.read(),) if file is None else _findings_of(file)
     request = ops.Findings(findings=findings, scope=Scope.parse(scope), idempotency_key=idempotency_key)
-    with call.operations() as operations:
-        records = operations.radar_add(request)
-    call.answer(
-        answers.write(records),
-        lambda: record_tables.show_records(records, None, empty="Nothing was found."),
+    call.ask(
+        lambda operations: operations.radar_add(request),
+        lambda records: record_tables.show_records(records, None, empty="Nothing was found."),
     )
 
 
@@ -98,14 +84,10 @@ def adopt(
     target: options.DecisionOptions,
     *,
     workflow: Annotated[
-        str | None,
-        typer.Option(
-            "--workflow", metavar="NAME", help="The workflow; named after the repository if left out."
-        ),
+        str | None, option("--workflow NAME", "The workflow; named after the repository if left out.")
     ] = None,
     summary: Annotated[
-        str | None,
-        typer.Option("--summary", metavar="TEXT", help="The procedure; the finding's own text if left out."),
+        str | None, option("--summary TEXT", "The procedure; the finding's own text if left out.")
     ] = None,
     accept_untrusted: options.AcceptOption = False,
 ) -> None:
@@ -120,26 +102,19 @@ def adopt(
         accept_untrusted=accept_untrusted,
         idempotency_key=finding.idempotency_key,
     )
-    with call.operations() as operations:
-        adoption = operations.radar_adopt(request)
-    call.answer(answers.write(adoption), lambda: record_tables.show_adoption(adoption))
+    call.ask(lambda operations: operations.radar_adopt(request), record_tables.show_adoption)
 
 
 @command(radar, "undo")
 def undo(call: Invocation, target: options.DecisionOptions) -> None:
     """Roll back the procedure that a finding became."""
-    decision = target.read()
-    with call.operations() as operations:
-        adoption = operations.radar_undo(decision)
-    call.answer(answers.write(adoption), lambda: record_tables.show_adoption(adoption))
+    call.ask(lambda operations: operations.radar_undo(target.read()), record_tables.show_adoption)
 
 
 @command(radar, "log")
 def log(call: Invocation) -> None:
     """Print the adoption registry and the promotion log as Markdown."""
-    with call.operations() as operations:
-        answer = operations.radar_log()
-    call.answer(answers.write(answer), lambda: typer.echo(answer.markdown, nl=False))
+    call.ask(lambda operations: operations.radar_log(), lambda answer: typer.echo(answer.markdown, nl=False))
 
 
 def _findings_of(path: str) -> "tuple[domain_radar.Finding, ...]":

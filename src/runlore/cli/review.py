@@ -3,13 +3,11 @@
 from dataclasses import replace
 from typing import Annotated
 
-import typer
-
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.tables import learning_tables, record_tables
 from runlore.cli.terminal import say
-from runlore.cli.typer_commands import group
+from runlore.cli.typer_commands import group, option
 from runlore.daemon import answers
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
@@ -22,17 +20,18 @@ procedural = group("Procedures of one workflow.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MergeOptions(options.Scoping):
+class MergeOptions:
     """Where to look for merges, and whether to propose them."""
 
+    scopes: options.ScopesOption = frozenset()
     create_proposals: Annotated[
-        bool, typer.Option("--create-proposals", help="Propose each merge; without it, only show them.")
+        bool, option("--create-proposals", "Propose each merge; without it, only show them.")
     ] = False
     idempotency_key: options.KeyOption = None
 
     def read(self) -> "ops.MergeRequest":
         return ops.MergeRequest(
-            scopes=self.scopes(),
+            scopes=self.scopes,
             create_proposals=self.create_proposals,
             idempotency_key=self.idempotency_key,
         )
@@ -45,17 +44,15 @@ def list_waiting(
     page: options.PageOptions,
     session: options.SessionOption = None,
     *,
-    folded: Annotated[
-        bool, typer.Option("--folded", help="Only what users said once, and that promises less.")
-    ] = False,
+    folded: Annotated[bool, option("--folded", "Only what users said once, and that promises less.")] = False,
 ) -> None:
     """Show what waits, beside what a confirmation would replace."""
     request = ops.ReviewRequest(
-        kinds=where.kinds(),
-        scopes=where.scopes(),
-        limit=page.read_limit(),
+        kinds=where.kinds,
+        scopes=where.scopes,
+        limit=page.limit,
         cursor=page.cursor,
-        session_id=options.session_id(session),
+        session_id=session,
         folded=folded,
     )
     with call.operations() as operations:
@@ -71,20 +68,17 @@ def confirm(
     *,
     accept_untrusted: options.AcceptOption = False,
     supersedes: Annotated[
-        str | None,
-        typer.Option("--supersedes", metavar="ID", help="The active record that this one replaces."),
+        RecordId | None, option("--supersedes ID", "The active record that this one replaces.")
     ] = None,
-    both_hold: options.BothHoldOption = None,
-    summary: Annotated[
-        str | None, typer.Option("--summary", metavar="TEXT", help="Publish it with this text instead.")
-    ] = None,
+    both_hold: options.BothHoldOption = (),
+    summary: Annotated[str | None, option("--summary TEXT", "Publish it with this text instead.")] = None,
 ) -> None:
     """Make a waiting record active, and supersede what it replaces."""
     decision = replace(
         target.read(),
         summary=summary,
-        supersedes=None if supersedes is None else RecordId(supersedes),
-        both_hold=tuple(map(RecordId, both_hold or ())),
+        supersedes=supersedes,
+        both_hold=both_hold,
         accept_untrusted=accept_untrusted,
     )
     with call.operations() as operations:
@@ -104,10 +98,10 @@ def confirm(
 @command(review, "reject")
 def reject(call: Invocation, target: options.DecisionOptions) -> None:
     """Turn a waiting record down; it stays in the history."""
-    decision = target.read()
-    with call.operations() as operations:
-        record = operations.reject(decision)
-    call.answer(serialize(record), lambda: say(f"Rejected {record.record_id}: {record.summary}"))
+    call.ask(
+        lambda operations: operations.reject(target.read()),
+        lambda record: say(f"Rejected {record.record_id}: {record.summary}"),
+    )
 
 
 @command(semantic, "compact")

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import field
 from typing import Annotated
 
 import typer
@@ -17,7 +16,7 @@ from runlore.cli.learning_options import content_of
 from runlore.cli.run import leave, show_end, words_of, work_run
 from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
 from runlore.cli.tables import rollout_tables
-from runlore.cli.typer_commands import group
+from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
 from runlore.domain.errors import Invalid, NotFound
 from runlore.domain.lazy import dataclass
@@ -28,10 +27,14 @@ from runlore.domain.skills.rollout import PromotedSkill, RolloutKind, RolloutSta
 from runlore.ports import operations as ops
 
 rollout = group("Procedures promoted into skills, step by step.")
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The skill's name.")]
+NameArgument = Annotated[str, argument("NAME", "The skill's name.")]
 KindOption = Annotated[
-    str,
-    typer.Option("--kind", metavar="KIND", help=f"What it is evidence of: {', '.join(RolloutKind)}."),
+    RolloutKind,
+    option(
+        "--kind KIND",
+        f"What it is evidence of: {', '.join(RolloutKind)}.",
+        options.one_of(RolloutKind, "kind of result"),
+    ),
 ]
 # What says nothing about the skill: somebody stopped it, or its process ended.
 _STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.INTERRUPTED})
@@ -41,49 +44,34 @@ _STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.INTERRUPTED})
 class DefinitionOptions:
     """What a promoted skill says beside its instructions, and how it is run."""
 
-    description: Annotated[
-        str | None, typer.Option("--description", metavar="TEXT", help="What it does.")
-    ] = None
-    when_to_use: Annotated[
-        str | None, typer.Option("--when-to-use", metavar="TEXT", help="When an agent should use it.")
-    ] = None
-    version: Annotated[str | None, typer.Option("--version", metavar="N", help="Such as 1.0.0.")] = None
+    description: Annotated[str | None, option("--description TEXT", "What it does.")] = None
+    when_to_use: Annotated[str | None, option("--when-to-use TEXT", "When an agent should use it.")] = None
+    version: Annotated[str | None, option("--version N", "Such as 1.0.0.")] = None
     allow_tool: Annotated[
-        list[str],
-        typer.Option(
-            "--allow-tool", metavar="NAME", help='Only these of its profile\'s tools; "" for all. Repeatable.'
-        ),
-    ] = field(default_factory=list)
+        tuple[str, ...],
+        option("--allow-tool NAME", 'Only these of its profile\'s tools; "" for all. Repeatable.'),
+    ] = ()
     block_tool: Annotated[
-        list[str],
-        typer.Option("--block-tool", metavar="NAME", help='None of these tools; "" for none. Repeatable.'),
-    ] = field(default_factory=list)
-    provider: Annotated[
-        str | None, typer.Option("--provider", metavar="NAME", help="The provider of its model.")
-    ] = None
-    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model it runs on.")] = None
+        tuple[str, ...], option("--block-tool NAME", 'None of these tools; "" for none. Repeatable.')
+    ] = ()
+    provider: Annotated[str | None, option("--provider NAME", "The provider of its model.")] = None
+    model: Annotated[str | None, option("--model NAME", "The model it runs on.")] = None
     fallback_model: Annotated[
-        str | None,
-        typer.Option("--fallback-model", metavar="NAME", help="The model that takes over where that fails."),
+        str | None, option("--fallback-model NAME", "The model that takes over where that fails.")
     ] = None
 
 
 @command(rollout, "start")
 def start(
     call: Invocation,
-    record_id: Annotated[str, typer.Argument(metavar="LEARNING", help="The id of a published procedure.")],
-    skill_name: Annotated[str, typer.Argument(metavar="NAME", help="What the skill is called.")],
+    record_id: Annotated[RecordId, argument("LEARNING", "The id of a published procedure.")],
+    skill_name: Annotated[str, argument("NAME", "What the skill is called.")],
     instructions: Annotated[
         str | None,
-        typer.Argument(
-            metavar="TEXT",
-            help="What to do; if left out what it said before, else the procedure's own words.",
-        ),
+        argument("TEXT", "What to do; if left out what it said before, else the procedure's own words."),
     ] = None,
     *,
-    file: Annotated[
-        str | None, typer.Option("--file", metavar="PATH", help="A file with the instructions; - is stdin.")
-    ] = None,
+    file: Annotated[str | None, option("--file PATH", "A file with the instructions; - is stdin.")] = None,
     definition: DefinitionOptions,
     accept_untrusted: options.AcceptOption = False,
     expected_revision: options.ExpectedOption = None,
@@ -97,11 +85,11 @@ def start(
     """
     with call.operations() as operations:
         if instructions is None and file is None:
-            words = _words_left_out(operations, RecordId(record_id), skill_name)
+            words = _words_left_out(operations, record_id, skill_name)
         else:
             words = content_of(instructions, file)
         request = ops.PromoteLearning(
-            record_id=RecordId(record_id),
+            record_id=record_id,
             skill_name=skill_name,
             instructions=words,
             description=definition.description,
@@ -113,7 +101,7 @@ def start(
             model=definition.model,
             fallback_model=definition.fallback_model,
             accept_untrusted=accept_untrusted,
-            expected_revision=options.optional_number(expected_revision, "--expected-revision"),
+            expected_revision=expected_revision,
             idempotency_key=idempotency_key,
         )
         skill = operations.promote_learning(request)
@@ -130,7 +118,7 @@ def _words_left_out(operations: ops.Operations, record_id: RecordId, skill_name:
     return learning.summary
 
 
-def _tools(names: list[str]) -> tuple[str, ...] | None:
+def _tools(names: tuple[str, ...]) -> tuple[str, ...] | None:
     """The tools that were named; an empty name alone clears the list."""
     return tuple(filter(None, names)) if names else None
 
@@ -140,12 +128,10 @@ class SkillTrialOptions:
     """Where a skill is tried."""
 
     session: Annotated[
-        str | None,
-        typer.Option("--session", metavar="ID", help="Try it for this session, in its folder."),
+        SessionId | None, option("--session ID", "Try it for this session, in its folder.")
     ] = None
     folder: Annotated[
-        str | None,
-        typer.Option("--folder", metavar="PATH", help="Work on a copy of this folder; here if left out."),
+        str | None, option("--folder PATH", "Work on a copy of this folder; here if left out.")
     ] = None
 
     def working_folder(self, call: Invocation) -> str | None:
@@ -166,21 +152,19 @@ class RecordOptions:
     """What becomes of a trial's result."""
 
     record: Annotated[
-        str | None,
-        typer.Option("--record", metavar="MARKER", help="Record the result: success if it says this."),
+        str | None, option("--record MARKER", "Record the result: success if it says this.")
     ] = None
     kind: Annotated[
-        str | None,
-        typer.Option(
-            "--kind",
-            metavar="KIND",
-            help=f"With --record, what it is evidence of: {', '.join(RolloutKind)}; the first if left out.",
+        RolloutKind | None,
+        option(
+            "--kind KIND",
+            f"With --record, what it is evidence of: {', '.join(RolloutKind)}; the first if left out.",
+            options.one_of(RolloutKind, "kind of result"),
         ),
     ] = None
 
     def result(self, name: str, run_id: RunId, fingerprint: str) -> ops.RolloutResult | None:
         """The result of a run as it is recorded; None where nothing is."""
-        kind = options.word(RolloutKind, self.kind or RolloutKind.VERIFICATION.value, "kind of result")
         if self.record is None:
             if self.kind is not None:
                 raise Invalid(
@@ -191,7 +175,7 @@ class RecordOptions:
             return None
         return ops.RolloutResult(
             skill_name=name,
-            kind=kind,
+            kind=self.kind or RolloutKind.VERIFICATION,
             run_id=run_id,
             expected_output_contains=self.record,
             definition_fingerprint=fingerprint,
@@ -202,9 +186,7 @@ class RecordOptions:
 def trial(
     call: Invocation,
     name: NameArgument,
-    text: Annotated[
-        str, typer.Argument(metavar="INPUT", help="What it is given to work on; - reads it from stdin.")
-    ],
+    text: Annotated[str, argument("INPUT", "What it is given to work on; - reads it from stdin.")],
     where: SkillTrialOptions,
     *,
     evidence: RecordOptions,
@@ -218,7 +200,7 @@ def trial(
     request = ops.TrialRequest(
         skill_name=name,
         input=words_of(text),
-        session_id=None if where.session is None else SessionId(where.session),
+        session_id=where.session,
         working_folder=where.working_folder(call),
     )
     screen = Screen(hidden=call.as_json)
@@ -244,17 +226,12 @@ def trial(
 def record_result(
     call: Invocation,
     name: NameArgument,
-    run_id: Annotated[
-        str, typer.Argument(metavar="RUN", help="The run that executed the skill, or that called it.")
-    ],
+    run_id: Annotated[RunId, argument("RUN", "The run that executed the skill, or that called it.")],
     *,
-    marker: Annotated[
-        str, typer.Option("--marker", metavar="TEXT", help="It succeeded if its final output contains this.")
-    ],
-    kind: KindOption = RolloutKind.VERIFICATION.value,
+    marker: Annotated[str, option("--marker TEXT", "It succeeded if its final output contains this.")],
+    kind: KindOption = RolloutKind.VERIFICATION,
     fingerprint: Annotated[
-        str | None,
-        typer.Option("--fingerprint", metavar="SHA256", help="Refuse when it is another definition."),
+        str | None, option("--fingerprint SHA256", "Refuse when it is another definition.")
     ] = None,
     idempotency_key: options.KeyOption = None,
 ) -> None:
@@ -264,8 +241,8 @@ def record_result(
     """
     request = ops.RolloutResult(
         skill_name=name,
-        kind=options.word(RolloutKind, kind, "kind of result"),
-        run_id=RunId(run_id),
+        kind=kind,
+        run_id=run_id,
         expected_output_contains=marker,
         definition_fingerprint=fingerprint,
         idempotency_key=idempotency_key,
@@ -280,12 +257,10 @@ class CanaryOptions:
     """Who sees a canary."""
 
     session: Annotated[
-        list[str],
-        typer.Option("--session", metavar="ID", help="With canary: a session that sees it. Repeatable."),
-    ] = field(default_factory=list)
+        tuple[SessionId, ...], option("--session ID", "With canary: a session that sees it. Repeatable.")
+    ] = ()
     share: Annotated[
-        str | None,
-        typer.Option("--share", metavar="N", help="With canary: the percent of all sessions that see it."),
+        int | None, options.number("--share N", "With canary: the percent of all sessions that see it.")
     ] = None
 
 
@@ -293,7 +268,12 @@ class CanaryOptions:
 def advance(
     call: Invocation,
     name: NameArgument,
-    to: Annotated[str, typer.Argument(metavar="STATUS", help="Where to: draft, verified, canary or active.")],
+    to: Annotated[
+        RolloutStatus,
+        argument(
+            "STATUS", "Where to: draft, verified, canary or active.", options.one_of(RolloutStatus, "status")
+        ),
+    ],
     canary: CanaryOptions,
     *,
     expected_revision: options.ExpectedOption = None,
@@ -306,10 +286,10 @@ def advance(
     """
     request = ops.AdvanceRequest(
         skill_name=name,
-        to=options.word(RolloutStatus, to, "status"),
-        sessions=tuple(map(SessionId, canary.session)) or None,
-        share=options.optional_number(canary.share, "--share"),
-        expected_revision=options.optional_number(expected_revision, "--expected-revision"),
+        to=to,
+        sessions=canary.session or None,
+        share=canary.share,
+        expected_revision=expected_revision,
         idempotency_key=idempotency_key,
     )
     _move(call, lambda operations: operations.advance_promoted(request))
@@ -319,15 +299,10 @@ def advance(
 class PromotedOptions:
     """What the list of promoted skills narrows by."""
 
-    status: Annotated[
-        list[str],
-        typer.Option(
-            "--status", metavar="STATUS", help=f"Only this status: {', '.join(RolloutStatus)}. Repeatable."
-        ),
-    ] = field(default_factory=list)
-    learning: Annotated[
-        str | None, typer.Option("--learning", metavar="ID", help="Only those made of this learning.")
-    ] = None
+    statuses: Annotated[
+        frozenset[RolloutStatus], options.any_of("--status STATUS", RolloutStatus, "status")
+    ] = frozenset()
+    learning: Annotated[RecordId | None, option("--learning ID", "Only those made of this learning.")] = None
 
 
 @command(rollout, "status")
@@ -335,9 +310,7 @@ def status(
     call: Invocation,
     where: PromotedOptions,
     page: options.PageOptions,
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Only this one, whole.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, argument("NAME", "Only this one, whole.")] = None,
 ) -> None:
     """Show where promoted skills stand, or one with its evidence."""
     if name is not None:
@@ -346,23 +319,19 @@ def status(
         call.answer(answers.write(skill), lambda: rollout_tables.show_promoted(skill))
         return
     request = ops.PromotedRequest(
-        statuses=options.words(RolloutStatus, where.status, "status"),
-        source_record_id=None if where.learning is None else RecordId(where.learning),
-        limit=page.read_limit(),
+        statuses=where.statuses,
+        source_record_id=where.learning,
+        limit=page.limit,
         cursor=page.cursor,
     )
-    with call.operations() as operations:
-        found = operations.list_promoted(request)
-    call.answer(answers.write(found), lambda: rollout_tables.show_page(found))
+    call.ask(lambda operations: operations.list_promoted(request), rollout_tables.show_page)
 
 
 @command(rollout, "history")
 def history(call: Invocation, name: NameArgument, page: options.PageOptions) -> None:
     """Show how a promoted skill stood after each change, oldest first."""
-    request = ops.PromotedHistoryRequest(skill_name=name, limit=page.read_limit(), cursor=page.cursor)
-    with call.operations() as operations:
-        found = operations.promoted_history(request)
-    call.answer(answers.write(found), lambda: rollout_tables.show_history(found))
+    request = ops.PromotedHistoryRequest(skill_name=name, limit=page.limit, cursor=page.cursor)
+    call.ask(lambda operations: operations.promoted_history(request), rollout_tables.show_history)
 
 
 @command(rollout, "revoke")

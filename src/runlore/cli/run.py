@@ -14,6 +14,7 @@ from runlore.cli.agent.screen import Screen
 from runlore.cli.input_files import folder_of, text_of
 from runlore.cli.invocation import Invocation
 from runlore.cli.skills.prompt import is_terminal
+from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -35,32 +36,24 @@ class AgentOptions:
     """Where an agent works, with which model, and who answers it."""
 
     model: Annotated[
-        str | None,
-        typer.Option("--model", metavar="NAME", help="The model, as PROVIDER:NAME; else the configured one."),
+        str | None, option("--model NAME", "The model, as PROVIDER:NAME; else the configured one.")
     ] = None
     fallback_model: Annotated[
-        str | None,
-        typer.Option("--fallback-model", metavar="NAME", help="The model that takes over where it fails."),
+        str | None, option("--fallback-model NAME", "The model that takes over where it fails.")
     ] = None
     session: Annotated[
-        str | None,
-        typer.Option("--session", metavar="ID", help="Go on in this session; else a new one is made."),
+        SessionId | None, option("--session ID", "Go on in this session; else a new one is made.")
     ] = None
     folder: Annotated[
-        str | None,
-        typer.Option(
-            "--folder", metavar="PATH", help="The folder to work in; here if left out, none with --url."
-        ),
+        str | None, option("--folder PATH", "The folder to work in; here if left out, none with --url.")
     ] = None
-    no_folder: Annotated[
-        bool, typer.Option("--no-folder", help="Work in no folder: without files and commands.")
-    ] = False
-    learn: Annotated[
-        bool, typer.Option("--learn/--no-learn", help="Whether to look for skills in it afterwards.")
-    ] = True
-    yes: Annotated[bool, typer.Option("--yes", help="Allow every call that the rules would ask about.")] = (
+    no_folder: Annotated[bool, option("--no-folder", "Work in no folder: without files and commands.")] = (
         False
     )
+    learn: Annotated[bool, option("--learn/--no-learn", "Whether to look for skills in it afterwards.")] = (
+        True
+    )
+    yes: Annotated[bool, option("--yes", "Allow every call that the rules would ask about.")] = False
 
     def new_input(self, session_id: SessionId, text: str) -> ops.NewInput:
         return ops.NewInput(
@@ -74,7 +67,7 @@ class AgentOptions:
 
 def run(
     call: Invocation,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="What to do; - reads it from stdin.")],
+    task: Annotated[str, argument("TASK", "What to do; - reads it from stdin.")],
     how: AgentOptions,
 ) -> None:
     """Have Runlore's own agent work through a task.
@@ -176,7 +169,7 @@ def opened_session(
     call: Invocation, operations: ops.Operations, how: AgentOptions, *, title: str
 ) -> SessionId:
     if how.session is not None:
-        return operations.get_session(SessionId(how.session)).session_id
+        return operations.get_session(how.session).session_id
     request = ops.NewSession(
         title=excerpt(" ".join(title.split()), TITLE_CHARS_MAX),
         agent=AGENT,

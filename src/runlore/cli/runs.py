@@ -1,9 +1,6 @@
 """`runlore session run`: one run, its journal, its notes and what it left behind."""
 
-from dataclasses import field
 from typing import Annotated
-
-import typer
 
 from runlore.cli import options
 from runlore.cli.agent.approval_prompt import ApprovalPrompt
@@ -13,10 +10,10 @@ from runlore.cli.run import looked_at
 from runlore.cli.skills.prompt import is_terminal
 from runlore.cli.tables import record_tables, session_tables
 from runlore.cli.terminal import say
-from runlore.cli.typer_commands import group
+from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
 from runlore.domain.lazy import dataclass
-from runlore.domain.run import ArtifactId, RunId, RunStatus
+from runlore.domain.run import ArtifactId, RunStatus
 from runlore.ports import operations as ops
 
 run = group("One run: its journal, its notes, its artifacts.")
@@ -26,25 +23,20 @@ run = group("One run: its journal, its notes, its artifacts.")
 class RunFilter:
     """`--status`, repeatable."""
 
-    status: Annotated[
-        list[str],
-        typer.Option(
-            "--status",
-            metavar="STATUS",
-            help="Only this status, such as running or completed. Repeatable.",
+    statuses: Annotated[
+        frozenset[RunStatus],
+        option(
+            "--status STATUS",
+            "Only this status, such as running or completed. Repeatable.",
+            options.one_of(RunStatus, "run status"),
         ),
-    ] = field(default_factory=list)
-
-    def statuses(self) -> frozenset[RunStatus]:
-        return options.words(RunStatus, self.status, "run status")
+    ] = frozenset()
 
 
 @command(run, "show")
 def show(call: Invocation, run_id: options.RunArgument) -> None:
     """Show one run."""
-    with call.operations() as operations:
-        found = operations.get_run(RunId(run_id))
-    call.answer(answers.write(found), lambda: session_tables.show_run(found))
+    call.ask(lambda operations: operations.get_run(run_id), session_tables.show_run)
 
 
 @command(run, "journal")
@@ -53,19 +45,15 @@ def journal(call: Invocation, run_id: options.RunArgument, page: options.Journal
 
     Long texts are cut; `--json` gives them whole.
     """
-    request = ops.JournalRequest(run_id=RunId(run_id), limit=page.read_limit(), cursor=page.cursor)
-    with call.operations() as operations:
-        found = operations.journal(request)
-    call.answer(answers.write(found), lambda: session_tables.show_journal(found))
+    request = ops.JournalRequest(run_id=run_id, limit=page.limit, cursor=page.cursor)
+    call.ask(lambda operations: operations.journal(request), session_tables.show_journal)
 
 
 @command(run, "follow")
 def follow(
     call: Invocation,
     run_id: options.RunArgument,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Allow every call that the rules would ask about.")
-    ] = False,
+    yes: Annotated[bool, option("--yes", "Allow every call that the rules would ask about.")] = False,
 ) -> None:
     """Show a run as it happens, until it has ended.
 
@@ -75,43 +63,40 @@ def follow(
     screen = Screen(hidden=call.as_json)
     asking = ApprovalPrompt(screen, yes=yes, is_terminal=is_terminal() and not call.as_json, leaves=True)
     with call.operations() as operations:
-        ended = looked_at(operations, RunId(run_id), screen, asking)
+        ended = looked_at(operations, run_id, screen, asking)
         call.answer(answers.write(ended), lambda: screen.show_end(ended))
 
 
 @command(run, "cancel")
 def cancel(call: Invocation, run_id: options.RunArgument) -> None:
     """Stop a run that Runlore works."""
-    with call.operations() as operations:
-        found = operations.cancel_run(RunId(run_id))
-    call.answer(answers.write(found), lambda: say(f"Run {found.run.run_id} is {found.run.status.value}"))
+    call.ask(
+        lambda operations: operations.cancel_run(run_id),
+        lambda found: say(f"Run {found.run.run_id} is {found.run.status.value}"),
+    )
 
 
 @command(run, "scratch")
 def scratch(call: Invocation, run_id: options.RunArgument) -> None:
     """Show a run's notes to itself, which go when it ends."""
-    with call.operations() as operations:
-        found = operations.list_scratch(RunId(run_id))
-    call.answer(
-        answers.write(found),
-        lambda: record_tables.show_records(found, None, empty="The run has no notes."),
+    call.ask(
+        lambda operations: operations.list_scratch(run_id),
+        lambda found: record_tables.show_records(found, None, empty="The run has no notes."),
     )
 
 
 @command(run, "artifacts")
 def artifacts(call: Invocation, run_id: options.RunArgument) -> None:
     """List the texts that a run left behind."""
-    with call.operations() as operations:
-        found = operations.list_artifacts(RunId(run_id))
-    call.answer(answers.write(found), lambda: session_tables.show_artifacts(found))
+    call.ask(lambda operations: operations.list_artifacts(run_id), session_tables.show_artifacts)
 
 
 @command(run, "artifact")
 def artifact(
     call: Invocation,
-    artifact_id: Annotated[str, typer.Argument(metavar="ID", help="The artifact's id.")],
+    artifact_id: Annotated[str, argument("ID", "The artifact's id.")],
 ) -> None:
     """Print one artifact's text."""
-    with call.operations() as operations:
-        found = operations.get_artifact(ArtifactId(artifact_id))
-    call.answer(answers.write(found), lambda: session_tables.show_artifact(found))
+    call.ask(
+        lambda operations: operations.get_artifact(ArtifactId(artifact_id)), session_tables.show_artifact
+    )

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import orjson
 import typer
 
-from runlore.cli import options
 from runlore.cli.invocation import Invocation
+from runlore.cli.options import number
 from runlore.cli.terminal import say
+from runlore.cli.typer_commands import option
 from runlore.config.settings import URL_VARIABLE, Settings, read_port, state_root_of
 from runlore.daemon.process.sockets import DaemonFile, is_listening, read_daemon_file, running, socket_path
 from runlore.domain.errors import Invalid, NotFound, Unavailable
@@ -33,19 +34,13 @@ _TIMEOUT_S_MAX = 3_600
 class ListenOptions:
     """Where to listen, and where to log."""
 
-    host: Annotated[
-        str | None, typer.Option("--host", metavar="HOST", help="The address to listen on (127.0.0.1).")
-    ] = None
-    port: Annotated[
-        str | None,
-        typer.Option("--port", metavar="N", help="The port to listen on (7717); 0 takes a free one."),
-    ] = None
-    no_tcp: Annotated[
-        bool, typer.Option("--no-tcp", help="Listen on the unix socket in the state root alone.")
-    ] = False
+    host: Annotated[str | None, option("--host HOST", "The address to listen on (127.0.0.1).")] = None
+    port: Annotated[str | None, option("--port N", "The port to listen on (7717); 0 takes a free one.")] = (
+        None
+    )
+    no_tcp: Annotated[bool, option("--no-tcp", "Listen on the unix socket in the state root alone.")] = False
     log_file: Annotated[
-        str | None,
-        typer.Option("--log-file", metavar="PATH", help="Write the log there, and not to standard error."),
+        str | None, option("--log-file PATH", "Write the log there, and not to standard error.")
     ] = None
 
     def apply(self, settings: Settings) -> Settings:
@@ -65,7 +60,7 @@ def up(
     call: Invocation,
     listen: ListenOptions,
     detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Go on in the background, and return when it is ready.")
+        bool, option("--detach -d", "Go on in the background, and return when it is ready.")
     ] = False,
 ) -> None:
     """Start the daemon of a state root.
@@ -125,8 +120,8 @@ def on_a_port(settings: Settings, start: Callable[[Settings], StartedT], *, is_g
 def down(
     call: Invocation,
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for its end.")
-    ] = str(_TIMEOUT_S_DEFAULT),
+        int, number("--timeout SECONDS", "How long to wait for its end.")
+    ] = _TIMEOUT_S_DEFAULT,
 ) -> None:
     """End the daemon of a state root; what it has begun is finished.
 
@@ -135,7 +130,7 @@ def down(
     from runlore.cli.background import end_daemon
 
     state_root = _local_root(call)
-    wait_s = _within(options.whole_number(timeout, "--timeout"), "--timeout", _TIMEOUT_S_MAX)
+    wait_s = _within(timeout, "--timeout", _TIMEOUT_S_MAX)
     pid = end_daemon(state_root, wait_s=wait_s)
     ended = f"Runlore is down (process {pid})."
     call.answer(
@@ -146,19 +141,15 @@ def down(
 
 def logs(
     call: Invocation,
-    lines: Annotated[
-        str, typer.Option("--lines", "-n", metavar="N", help="How many of the last lines.")
-    ] = str(_LINES_DEFAULT),
-    follow_on: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on showing what is added, until Ctrl-C.")
-    ] = False,
+    lines: Annotated[int, number("--lines -n N", "How many of the last lines.")] = _LINES_DEFAULT,
+    follow_on: Annotated[bool, option("--follow -f", "Go on showing what is added, until Ctrl-C.")] = False,
 ) -> None:
     """Show the log of the daemon."""
     from runlore.cli.log_tail import follow, last_lines
     from runlore.daemon.process.logs import log_path
 
     path = log_path(_local_root(call))
-    number = _within(options.whole_number(lines, "--lines"), "--lines", _LINES_MAX)
+    shown = _within(lines, "--lines", _LINES_MAX)
     if follow_on and call.as_json:
         raise Invalid(
             "--follow has no end, and --json prints one document",
@@ -166,7 +157,7 @@ def logs(
             hint="leave one of them out",
         )
     try:
-        found = last_lines(path, number)
+        found = last_lines(path, shown)
     except FileNotFoundError:
         raise NotFound(
             f"there is no log: {path}",

@@ -4,10 +4,7 @@ The commands themselves are written in `library`, `importing`, `saving`, `curati
 `mounting` and `rollout`; `skill suggestions`, the review queue, is here.
 """
 
-from dataclasses import field
 from typing import Annotated
-
-import typer
 
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
@@ -15,8 +12,7 @@ from runlore.cli.rollout import rollout
 from runlore.cli.skills import curation, importing, library, mounting, saving
 from runlore.cli.skills.mount_updates import mounts_following
 from runlore.cli.tables import skill_tables
-from runlore.cli.typer_commands import group
-from runlore.daemon import answers
+from runlore.cli.typer_commands import argument, group
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.lazy import dataclass
 from runlore.domain.suggestion import SuggestionState
@@ -46,29 +42,21 @@ command(skill, "unmount")(mounting.unmount)
 command(skill, "log")(library.log)
 skill.add_typer(suggestions, name="suggestions")
 skill.add_typer(rollout, name="rollout")
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The suggestion's name, or its id.")]
+NameArgument = Annotated[str, argument("NAME", "The suggestion's name, or its id.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuggestionOptions:
     """What the list of suggestions narrows by."""
 
-    state: Annotated[
-        list[str],
-        typer.Option(
-            *options.STATE_NAMES,
-            metavar="STATE",
-            help=f"Only this state: {', '.join(SuggestionState)}; waiting if left out. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    heuristic: Annotated[
-        list[str],
-        typer.Option(
-            "--heuristic",
-            metavar="NAME",
-            help=f"Only of this detector: {', '.join(Heuristic)}. Repeatable.",
-        ),
-    ] = field(default_factory=list)
+    states: Annotated[
+        frozenset[SuggestionState],
+        options.any_of(f"{options.STATE_NAMES} STATE", SuggestionState, "state", otherwise="waiting"),
+    ] = frozenset()
+    heuristics: Annotated[
+        frozenset[Heuristic],
+        options.any_of("--heuristic NAME", Heuristic, "heuristic", about="Only of this detector"),
+    ] = frozenset()
 
 
 @command(suggestions, "list")
@@ -78,14 +66,12 @@ def list_suggestions(call: Invocation, where: SuggestionOptions, page: options.P
     Those that wait for a decision unless a state is named.
     """
     request = ops.SuggestionsRequest(
-        states=options.words(SuggestionState, where.state, "state"),
-        heuristics=options.words(Heuristic, where.heuristic, "heuristic"),
-        limit=page.read_limit(),
+        states=where.states,
+        heuristics=where.heuristics,
+        limit=page.limit,
         cursor=page.cursor,
     )
-    with call.operations() as operations:
-        found = operations.list_suggestions(request)
-    call.answer(answers.write(found), lambda: skill_tables.show_suggestions(found))
+    call.ask(lambda operations: operations.list_suggestions(request), skill_tables.show_suggestions)
 
 
 @command(suggestions, "show")
@@ -94,9 +80,7 @@ def show(call: Invocation, name: NameArgument) -> None:
 
     With its whole text, and the reasons of its score.
     """
-    with call.operations() as operations:
-        stored = operations.get_suggestion(name)
-    call.answer(answers.write(stored), lambda: skill_tables.show_suggestion(stored))
+    call.ask(lambda operations: operations.get_suggestion(name), skill_tables.show_suggestion)
 
 
 @command(suggestions, "skip")
@@ -106,14 +90,16 @@ def skip(call: Invocation, name: NameArgument) -> None:
     How long is `skip_reset_days` of the skills policy. The same pattern does not come back under another
     name.
     """
-    with call.operations() as operations:
-        stored = operations.skip_suggestion(operations.get_suggestion(name).suggestion_id)
-    call.answer(answers.write(stored), lambda: skill_tables.show_move("Skipped", stored))
+    call.ask(
+        lambda operations: operations.skip_suggestion(operations.get_suggestion(name).suggestion_id),
+        lambda stored: skill_tables.show_move("Skipped", stored),
+    )
 
 
 @command(suggestions, "reset")
 def reset(call: Invocation, name: NameArgument) -> None:
     """Let a skipped suggestion wait again."""
-    with call.operations() as operations:
-        stored = operations.reset_suggestion(operations.get_suggestion(name).suggestion_id)
-    call.answer(answers.write(stored), lambda: skill_tables.show_reset(stored))
+    call.ask(
+        lambda operations: operations.reset_suggestion(operations.get_suggestion(name).suggestion_id),
+        skill_tables.show_reset,
+    )

@@ -2,17 +2,16 @@
 
 from typing import Annotated
 
-import typer
-
 from runlore.cli.invocation import Invocation
 from runlore.cli.service import where_text
 from runlore.cli.tables import service_tables
+from runlore.cli.typer_commands import option
 from runlore.daemon import answers
 
 
 def status(
     call: Invocation,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that there is to tell.")] = False,
+    verbose: Annotated[bool, option("--verbose -v", "Show all that there is to tell.")] = False,
 ) -> None:
     """Show where the state lies, what needs you, what it holds and what it does."""
     with call.operations() as operations:

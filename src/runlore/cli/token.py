@@ -2,14 +2,11 @@
 
 from typing import Annotated
 
-import typer
-
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.tables import service_tables
 from runlore.cli.terminal import say
-from runlore.cli.typer_commands import group
-from runlore.daemon import answers
+from runlore.cli.typer_commands import argument, group, option
 from runlore.domain.access import Role
 from runlore.ports import operations as ops
 
@@ -20,41 +17,29 @@ token = group("Who may call this Runlore, and as what.")
 def create(
     call: Invocation,
     *,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Who uses it, such as claude-code; told in every event.")
-    ],
-    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="reader, agent or operator.")],
-    where: options.Scoping,
+    name: Annotated[str, argument("NAME", "Who uses it, such as claude-code; told in every event.")],
+    role: Annotated[Role, option("--role ROLE", "reader, agent or operator.", options.one_of(Role, "role"))],
+    scopes: options.ScopesOption = frozenset(),
 ) -> None:
     """Make a token, and print its secret, this once.
 
     A reader reads; an agent reports its own sessions and proposes; an operator decides. Scopes limit what it
     may create, bind, read and propose; without them it is not limited.
     """
-    request = ops.NewToken(
-        name=name, role=options.word(Role, role, "role"), scopes=where.scopes() if where.scope else None
-    )
-    with call.operations() as operations:
-        made = operations.create_token(request)
-    call.answer(answers.write(made), lambda: service_tables.show_made_token(made))
+    request = ops.NewToken(name=name, role=role, scopes=scopes or None)
+    call.ask(lambda operations: operations.create_token(request), service_tables.show_made_token)
 
 
 @command(token, "list")
 def list_tokens(call: Invocation) -> None:
     """List tokens, revoked ones included."""
-    with call.operations() as operations:
-        tokens = operations.list_tokens()
-    call.answer(answers.write(tokens), lambda: service_tables.show_tokens(tokens))
+    call.ask(lambda operations: operations.list_tokens(), service_tables.show_tokens)
 
 
 @command(token, "revoke")
-def revoke(
-    call: Invocation, name: Annotated[str, typer.Argument(metavar="NAME", help="The token's name or id.")]
-) -> None:
+def revoke(call: Invocation, name: Annotated[str, argument("NAME", "The token's name or id.")]) -> None:
     """Make a token useless, at once and for good."""
-    with call.operations() as operations:
-        revoked = operations.revoke_token(name)
-    call.answer(
-        answers.write(revoked),
-        lambda: say(f"Revoked {revoked.name}: its secret opens nothing any more."),
+    call.ask(
+        lambda operations: operations.revoke_token(name),
+        lambda revoked: say(f"Revoked {revoked.name}: its secret opens nothing any more."),
     )

@@ -4,10 +4,54 @@ Values stay as they were typed. Typer would read each of them through pydantic, 
 than most commands; and `options` knows better what to say about a wrong one.
 """
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+
+class Parameter(NamedTuple):
+    """How an argument or an option is written on the command line, and how its text is read.
+
+    It stands in `Annotated` beside the type that the command gets. A tuple or a frozenset is repeatable."""
+
+    names: tuple[str, ...]
+    metavar: str | None
+    about: str
+    parse: Callable[[str], object] | None
+
+    def declare(self, name: str, kind: Any, default: Any) -> inspect.Parameter:
+        """It as typer takes it: texts and flags, with the default as people would write it."""
+        is_given = default is not inspect.Parameter.empty
+        typed: object = kind
+        if get_origin(kind) in (tuple, frozenset):
+            typed, default = list[str], list(default) if is_given else default
+        elif kind is not bool:
+            typed = str | None if default is None else str
+            default = str(default) if is_given and default is not None else default
+        declare = typer.Option if self.names else typer.Argument
+        info = declare(*self.names, metavar=self.metavar, help=self.about)
+        return inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[typed, info]
+        )
+
+    def read(self, kind: Any, value: object) -> object:
+        if isinstance(value, list):
+            return get_origin(kind)(map(self.parse or str, value))
+        return self.parse(value) if self.parse and isinstance(value, str) else value
+
+
+def option(usage: str, about: str, parse: Callable[[str], object] | None = None) -> Parameter:
+    """An option from how it is used: `--limit N`, `--state --status STATE`, or for a flag `--yes -y`."""
+    words = usage.split()
+    names = tuple(word for word in words if word.startswith("-"))
+    return Parameter(names, " ".join(words[len(names) :]) or None, about, parse)
+
+
+def argument(metavar: str, about: str, parse: Callable[[str], object] | None = None) -> Parameter:
+    return Parameter((), metavar, about, parse)
 
 
 def group(about: str, *, cls: type[TyperGroup] | None = None) -> typer.Typer:

@@ -11,7 +11,7 @@ from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.tables import learning_tables, service_tables
 from runlore.cli.terminal import progress_bar, say
-from runlore.cli.typer_commands import group
+from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound
@@ -27,8 +27,7 @@ jobs = group("Background work: what waits, runs or has failed.")
 def backup(
     call: Invocation,
     path: Annotated[
-        str | None,
-        typer.Argument(metavar="PATH", help="A new file; without one it lies in backups/ of the state root."),
+        str | None, argument("PATH", "A new file; without one it lies in backups/ of the state root.")
     ] = None,
 ) -> None:
     """Write a consistent copy of everything, while it is in use."""
@@ -39,7 +38,7 @@ def backup(
 
 def restore(
     call: Invocation,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A file that `runlore backup` wrote.")],
+    path: Annotated[str, argument("PATH", "A file that `runlore backup` wrote.")],
 ) -> None:
     """Read a backup into an empty store, with no daemon running."""
     with call.operations() as operations, progress_bar("Restoring", hidden=call.as_json) as progress:
@@ -50,11 +49,9 @@ def restore(
 def doctor(
     call: Invocation,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Repair what is derived, such as indexes and permissions.")
+        bool, option("--repair", "Repair what is derived, such as indexes and permissions.")
     ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="List the checks that found nothing wrong too.")
-    ] = False,
+    verbose: Annotated[bool, option("--verbose -v", "List the checks that found nothing wrong too.")] = False,
 ) -> None:
     """Check that everything is whole, and repair what can be.
 
@@ -72,25 +69,20 @@ def doctor(
 @command(jobs, "list")
 def list_jobs(
     call: Invocation,
-    state: Annotated[
-        list[str] | None,
-        typer.Option(
-            *options.STATE_NAMES, metavar="STATE", help=f"Only this state: {', '.join(JobState)}. Repeatable."
-        ),
-    ] = None,
+    states: Annotated[
+        frozenset[JobState],
+        options.any_of(f"{options.STATE_NAMES} STATE", JobState, "job state", about="Only this state"),
+    ] = frozenset(),
 ) -> None:
     """List background work; `dead` has failed for good."""
-    states = options.words(JobState, state or (), "job state")
-    with call.operations() as operations:
-        found = operations.list_jobs(states)
-    call.answer(answers.write(found), lambda: service_tables.show_jobs(found))
+    call.ask(lambda operations: operations.list_jobs(states), service_tables.show_jobs)
 
 
 @command(jobs, "retry")
 def retry(
     call: Invocation,
-    job_id: Annotated[str | None, typer.Argument(metavar="ID", help="The dead job's id.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every dead job, in place of one.")] = False,
+    job_id: Annotated[JobId | None, argument("ID", "The dead job's id.")] = None,
+    every: Annotated[bool, option("--all", "Every dead job, in place of one.")] = False,
 ) -> None:
     """Try a dead job again, or all of them."""
     if (job_id is None) is not every:
@@ -104,7 +96,7 @@ def retry(
             jobs_retried = _retry_dead(operations)
             call.answer(answers.write(jobs_retried), lambda: _show_retried(jobs_retried))
             return
-        job = operations.retry_job(JobId(job_id))
+        job = operations.retry_job(job_id)
     call.answer(answers.write(job), lambda: _show_retried([job]))
 
 
@@ -131,8 +123,7 @@ def _show_retried(retried: Sequence[Job]) -> None:
 def work(
     call: Invocation,
     limit: Annotated[
-        str | None,
-        typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX} (all)."),
+        int | None, options.number("--limit N", f"How many at most, up to {limits.LIST_LIMIT_MAX} (all).")
     ] = None,
 ) -> None:
     """Do what waits now, as a daemon would.
@@ -140,10 +131,7 @@ def work(
     Models are asked where a job needs one. Without a daemon nobody else does them.
     """
     with call.operations() as operations, progress_bar("Working", hidden=call.as_json) as progress:
-        if limit is not None:
-            answer = operations.work_jobs(limit=options.whole_number(limit, "--limit"))
-        else:
-            answer = _work_all(operations, progress)
+        answer = _work_all(operations, progress) if limit is None else operations.work_jobs(limit=limit)
     call.answer(answers.write(answer), lambda: learning_tables.show_work(answer))
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from runlore.cli.learning_options import evidence_of
+from runlore.cli.learning_options import parse_evidence
 from runlore.domain.record import EvidenceRef
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import report
@@ -93,7 +93,7 @@ def test_evidence_is_read_as_it_is_written(
         expected = EvidenceRef(
             run_id=run, artifact_id=artifact, event_number=event, note=note.strip() if note else None
         )
-        assert evidence_of([text, text]) == (expected, expected)
+        assert parse_evidence(text) == expected
 
 
 @pytest.mark.req("LRN-1", "LRN-13")

@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-import typer
-
 from runlore.cli import options
 from runlore.cli.invocation import Invocation
 from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
 from runlore.cli.tables import library_tables
+from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.skills.skill_curation import CurationId
@@ -16,7 +15,7 @@ from runlore.ports import operations as ops
 
 def curate(
     call: Invocation,
-    apply: Annotated[bool, typer.Option("--apply", help="Do it; without this it is only told.")] = False,
+    apply: Annotated[bool, option("--apply", "Do it; without this it is only told.")] = False,
     idempotency_key: options.KeyOption = None,
 ) -> None:
     """Merge, drop and prune drafts, or tell what would be.
@@ -36,10 +35,7 @@ def curate(
 
 def undo(
     call: Invocation,
-    curation_id: Annotated[
-        str | None,
-        typer.Argument(metavar="ID", help="The curation; the newest if left out.", show_default=False),
-    ] = None,
+    curation_id: Annotated[CurationId | None, argument("ID", "The curation; the newest if left out.")] = None,
     idempotency_key: options.KeyOption = None,
 ) -> None:
     """Put back what a curation did.
@@ -47,22 +43,17 @@ def undo(
     Byte for byte as it was; refused where one of its skills was changed since.
     """
     with call.operations() as operations:
-        named = None if curation_id is None else CurationId(curation_id)
-        undone = operations.undo_curation(named, idempotency_key)
+        undone = operations.undo_curation(curation_id, idempotency_key)
         bring_mounts_up_to_date(call, operations)
     call.answer(answers.write(undone), lambda: library_tables.show_undone(undone))
 
 
 def curations(
     call: Invocation,
-    limit: Annotated[
-        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX}.")
-    ] = str(limits.LIST_LIMIT_DEFAULT),
+    limit: options.LimitOption = limits.LIST_LIMIT_DEFAULT,
 ) -> None:
     """List what curation did, the newest first.
 
     Each can be undone by its id.
     """
-    with call.operations() as operations:
-        found = operations.list_curations(options.whole_number(limit, "--limit"))
-    call.answer(answers.write(found), lambda: library_tables.show_curations(found))
+    call.ask(lambda operations: operations.list_curations(limit), library_tables.show_curations)

@@ -3,13 +3,12 @@
 import os
 from typing import Annotated
 
-import typer
-
 from runlore.cli import input_files, options
 from runlore.cli.invocation import Invocation
 from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
 from runlore.cli.tables.mount_tables import some_of
 from runlore.cli.terminal import say
+from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -24,12 +23,8 @@ _SAME_SHOWN = 3
 
 def import_skill(
     call: Invocation,
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help=f"A {_FILE}, a folder with one, or - for standard input.")
-    ],
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="What it shall be called here.")
-    ] = None,
+    path: Annotated[str, argument("PATH", f"A {_FILE}, a folder with one, or - for standard input.")],
+    name: Annotated[str | None, option("--name NAME", "What it shall be called here.")] = None,
     idempotency_key: options.KeyOption = None,
 ) -> None:
     """Bring a skill of somebody's in.

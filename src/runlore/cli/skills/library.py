@@ -3,10 +3,7 @@
 import os
 import stat
 from contextlib import suppress
-from dataclasses import field
 from typing import Annotated
-
-import typer
 
 from runlore.cli import options
 from runlore.cli.invocation import Invocation
@@ -14,13 +11,16 @@ from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
 from runlore.cli.tables import library_tables
 from runlore.cli.tables.mount_tables import show_left_behind
 from runlore.cli.terminal import say
+from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, Unavailable
 from runlore.domain.lazy import dataclass
+from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillOrigin, SkillState
 from runlore.ports import operations as ops
+from runlore.ports.operations import Keep
 
-SkillArgument = Annotated[str, typer.Argument(metavar="NAME", help="The skill's name, or its id.")]
+SkillArgument = Annotated[str, argument("NAME", "The skill's name, or its id.")]
 _FILE = "SKILL.md"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -31,23 +31,17 @@ _OLD = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 class SkillOptions:
     """What the list of skills narrows by."""
 
-    state: Annotated[
-        list[str],
-        typer.Option(
-            *options.STATE_NAMES,
-            metavar="STATE",
-            help=f"Only this state: {', '.join(SkillState)}; active if left out. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    origin: Annotated[
-        list[str],
-        typer.Option(
-            "--origin", metavar="ORIGIN", help=f"Only of this origin: {', '.join(SkillOrigin)}. Repeatable."
-        ),
-    ] = field(default_factory=list)
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Only those that this session may use.")
-    ] = None
+    states: Annotated[
+        frozenset[SkillState],
+        options.any_of(f"{options.STATE_NAMES} STATE", SkillState, "state", otherwise="active"),
+    ] = frozenset()
+    origins: Annotated[
+        frozenset[SkillOrigin],
+        options.any_of("--origin ORIGIN", SkillOrigin, "origin", about="Only of this origin"),
+    ] = frozenset()
+    session: Annotated[SessionId | None, option("--session ID", "Only those that this session may use.")] = (
+        None
+    )
 
 
 def list_skills(call: Invocation, where: SkillOptions, page: options.PageOptions) -> None:
@@ -56,18 +50,17 @@ def list_skills(call: Invocation, where: SkillOptions, page: options.PageOptions
     The active ones unless a state is named. One from outside reaches no agent until it is promoted.
     """
     request = ops.SkillsRequest(
-        states=options.words(SkillState, where.state, "state"),
-        origins=options.words(SkillOrigin, where.origin, "origin"),
-        limit=page.read_limit(),
+        states=where.states,
+        origins=where.origins,
+        limit=page.limit,
         cursor=page.cursor,
     )
-    session_id = options.session_id(where.session)
     with call.operations() as operations:
-        if session_id is None:
+        if where.session is None:
             found = operations.list_skills(request)
         else:
             _refuse_narrowing(where, page)
-            found = ops.SkillPage(items=operations.session_skills(session_id))
+            found = ops.SkillPage(items=operations.session_skills(where.session))
     call.answer(
         answers.write(found),
         lambda: library_tables.show_skills(found.items, found.next_cursor),
@@ -91,15 +84,12 @@ def view(call: Invocation, name: SkillArgument) -> None:
 
 def match(
     call: Invocation,
-    query: Annotated[
-        list[str], typer.Argument(metavar="QUERY", help="What an agent is asked to do; all words count.")
-    ],
+    query: Annotated[tuple[str, ...], argument("QUERY", "What an agent is asked to do; all words count.")],
     session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Only those that this session may use.")
+        SessionId | None, option("--session ID", "Only those that this session may use.")
     ] = None,
     limit: Annotated[
-        str | None,
-        typer.Option("--limit", metavar="N", help="How many at most; as many as the policy gives a prompt."),
+        int | None, options.number("--limit N", "How many at most; as many as the policy gives a prompt.")
     ] = None,
 ) -> None:
     """Show which skills fit a request, and why.
@@ -108,37 +98,33 @@ def match(
     """
     request = ops.MatchRequest(
         query=" ".join(query),
-        session_id=options.session_id(session),
-        limit=options.optional_number(limit, "--limit"),
+        session_id=session,
+        limit=limit,
     )
-    with call.operations() as operations:
-        found = operations.match_skills(request)
-    call.answer(answers.write(found), lambda: library_tables.show_fitting(found))
+    call.ask(lambda operations: operations.match_skills(request), library_tables.show_fitting)
 
 
 def log(
     call: Invocation,
     page: options.PageOptions,
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Only what happened to this one.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, argument("NAME", "Only what happened to this one.")] = None,
 ) -> None:
     """Show what happened to skills, the newest first.
 
     What was saved, declined, suppressed, skipped, edited, accepted, promoted, merged, deleted or brought
     back, and why.
     """
-    request = ops.SkillLogRequest(name=name, limit=page.read_limit(), cursor=page.cursor)
-    with call.operations() as operations:
-        found = operations.skill_log(request)
-    call.answer(answers.write(found), lambda: library_tables.show_log(found, name))
+    request = ops.SkillLogRequest(name=name, limit=page.limit, cursor=page.cursor)
+    call.ask(
+        lambda operations: operations.skill_log(request), lambda found: library_tables.show_log(found, name)
+    )
 
 
 def accept(
     call: Invocation,
     name: SkillArgument,
     *,
-    force: Annotated[bool, typer.Option("--force", help="I have read it and want my agents to.")] = False,
+    force: Annotated[bool, option("--force", "I have read it and want my agents to.")] = False,
     expected_revision: options.ExpectedOption = None,
     reason: options.ReasonOption = "",
     idempotency_key: options.KeyOption = None,
@@ -155,7 +141,7 @@ def accept(
         name=name,
         force=force,
         reason=reason,
-        expected_revision=options.optional_number(expected_revision, "--expected-revision"),
+        expected_revision=expected_revision,
         idempotency_key=idempotency_key,
     )
     with call.operations() as operations:
@@ -175,9 +161,7 @@ def accept(
 def export(
     call: Invocation,
     name: SkillArgument,
-    to: Annotated[
-        str, typer.Option("--to", metavar="FOLDER", help="Where its folder is written; here if left out.")
-    ] = ".",
+    to: Annotated[str, option("--to FOLDER", "Where its folder is written; here if left out.")] = ".",
 ) -> None:
     """Write a skill as a folder with its SKILL.md.
 
@@ -238,21 +222,24 @@ def settle(
     name: SkillArgument,
     *,
     keep: Annotated[
-        str,
-        typer.Option("--keep", metavar="WHICH", help="file: as it is; stored: write the stored text again."),
+        Keep,
+        option(
+            "--keep WHICH",
+            "file: as it is; stored: write the stored text again.",
+            options.one_of(Keep, "text to keep"),
+        ),
     ],
 ) -> None:
     """Say which text of a skill stands.
 
     A file that ends before its skill does was shortened by somebody, or by a disk: Runlore does not guess.
     """
-    which = options.word(ops.Keep, keep, "text to keep")
     with call.operations() as operations:
-        skill = operations.settle_skill_file(ops.SettleFile(name=name, keep=which))
+        skill = operations.settle_skill_file(ops.SettleFile(name=name, keep=keep))
         bring_mounts_up_to_date(call, operations)
 
     def show() -> None:
-        says = "takes its file as it is" if which is ops.Keep.FILE else "stands as it is stored"
+        says = "takes its file as it is" if keep is Keep.FILE else "stands as it is stored"
         say(f"{skill.name} {says}.")
         library_tables.show_file_remarks([skill])
 
@@ -276,7 +263,7 @@ def _beside(call: Invocation, skill: Skill) -> tuple[str, ...]:
 
 
 def _refuse_narrowing(where: SkillOptions, page: options.PageOptions) -> None:
-    if where.state or where.origin or page.cursor is not None:
+    if where.states or where.origins or page.cursor is not None:
         raise Invalid(
             "--session lists all that a session may use, and takes no state, origin or cursor",
             code="usage",

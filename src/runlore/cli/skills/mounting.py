@@ -1,14 +1,12 @@
 """`mount` and `unmount` of skills: skills put where agents look for them, and taken away again."""
 
 import os
-from dataclasses import field
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from runlore.cli.invocation import Invocation
 from runlore.cli.tables import mount_tables
 from runlore.cli.terminal import say
+from runlore.cli.typer_commands import option
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
 from runlore.ports.skill_files import Mounted
@@ -22,14 +20,11 @@ class PlaceOptions:
     """Whose folders, and for which agents."""
 
     agent: Annotated[
-        list[str],
-        typer.Option("--agent", metavar="AGENT", help="Only for this agent, such as codex. Repeatable."),
-    ] = field(default_factory=list)
-    project: Annotated[
-        str | None, typer.Option("--project", metavar="FOLDER", help="The folders of one project.")
-    ] = None
-    user: Annotated[bool, typer.Option("--user", help="Your own folders: for all that you work on.")] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False
+        tuple[str, ...], option("--agent AGENT", "Only for this agent, such as codex. Repeatable.")
+    ] = ()
+    project: Annotated[str | None, option("--project FOLDER", "The folders of one project.")] = None
+    user: Annotated[bool, option("--user", "Your own folders: for all that you work on.")] = False
+    dry_run: Annotated[bool, option("--dry-run", "Only show what would be done.")] = False
 
     def folders(self) -> tuple[str, ...]:
         """The folders that were named; none where neither a project nor the user was."""

@@ -1,9 +1,6 @@
 """`save`, `skip` and `reset-skips` of skills: what becomes of suggested skills."""
 
-from dataclasses import field
 from typing import Annotated
-
-import typer
 
 from runlore.cli import options
 from runlore.cli.invocation import Invocation
@@ -13,6 +10,7 @@ from runlore.cli.skills.prompt import ask_about, is_terminal
 from runlore.cli.tables import skill_tables
 from runlore.cli.tables.table_cells import plural, time_text
 from runlore.cli.terminal import say
+from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
@@ -30,16 +28,10 @@ class SaveOptions:
     """Which suggestions become skills, and how."""
 
     names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME...",
-            help="Suggestions by name or id; without any you are asked about each.",
-            show_default=False,
-        ),
-    ] = field(default_factory=list)
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="What the one shall be called.")
-    ] = None
+        tuple[str, ...],
+        argument("NAME...", "Suggestions by name or id; without any you are asked about each."),
+    ] = ()
+    name: Annotated[str | None, option("--name NAME", "What the one shall be called.")] = None
     accept_untrusted: options.AcceptOption = False
     expected_revision: options.ExpectedOption = None
 
@@ -50,12 +42,12 @@ def save(call: Invocation, choice: SaveOptions) -> None:
     Without a name you are asked about each on a terminal: Enter saves it, n leaves it for now, s skips it for
     as long as skip_reset_days says (30 days), q stops. Elsewhere, and with --json, what waits is listed.
     """
-    for option, given in (("--name", choice.name), ("--expected-revision", choice.expected_revision)):
+    for name, given in (("--name", choice.name), ("--expected-revision", choice.expected_revision)):
         if given is not None and len(choice.names) != 1:
             raise Invalid(
-                f"{option} is for one suggestion, and {len(choice.names):,} are given",
+                f"{name} is for one suggestion, and {len(choice.names):,} are given",
                 code="usage",
-                hint=f"name one: runlore skill save SUGGESTION {option} ...",
+                hint=f"name one: runlore skill save SUGGESTION {name} ...",
             )
     if choice.names:
         _save_named(call, choice)
@@ -78,9 +70,7 @@ def save(call: Invocation, choice: SaveOptions) -> None:
 
 def skip(
     call: Invocation,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A suggestion or a saved skill, by name or id.")
-    ],
+    name: Annotated[str, argument("NAME", "A suggestion or a saved skill, by name or id.")],
 ) -> None:
     """Do not suggest this again, for 30 days by default.
 
@@ -107,17 +97,13 @@ def skip(
 
 def reset_skips(
     call: Invocation,
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Only this one.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, argument("NAME", "Only this one.")] = None,
 ) -> None:
     """Let what was skipped be suggested again.
 
     All of it, or one by its name or id.
     """
-    with call.operations() as operations:
-        reset = operations.reset_skips(name)
-    call.answer(answers.write(reset), lambda: _show_reset(reset, name))
+    call.ask(lambda operations: operations.reset_skips(name), lambda reset: _show_reset(reset, name))
 
 
 def all_waiting(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:
@@ -139,7 +125,7 @@ def show_skipped(stored: StoredSuggestion, policy: SkillCurationPolicy) -> None:
 
 
 def _save_named(call: Invocation, choice: SaveOptions) -> None:
-    expected = options.optional_number(choice.expected_revision, "--expected-revision")
+    expected = choice.expected_revision
     with call.operations() as operations:
         # All are looked up before the first is saved, and one that is refused is refused before that.
         found = [operations.get_suggestion(name) for name in dict.fromkeys(choice.names)]
