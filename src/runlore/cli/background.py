@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 import orjson
 
 from runlore.cli.failures import EXIT_CODES
-from runlore.cli.log_tail import last_lines
+from runlore.cli.service import last_lines
 from runlore.client.transport import Transport, unix_connect
 from runlore.config.settings import Settings
 from runlore.daemon.process.daemon_lock import DAEMON_LOCK_FILE, is_disk_full, prepare_private_root

@@ -7,9 +7,8 @@ import select
 import sys
 from collections.abc import Iterator
 
-from runlore.cli.agent.approval_prompt import ApprovalPrompt
+from runlore.cli.agent.approval_prompt import ApprovalPrompt, read_line, remember
 from runlore.cli.agent.learned_skills import LEARNS_S, ask_about_learned, tell_learned
-from runlore.cli.agent.line_input import read_line, remember
 from runlore.cli.agent.screen import Screen
 from runlore.cli.failures import report
 from runlore.cli.invocation import Invocation

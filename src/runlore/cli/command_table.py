@@ -25,7 +25,7 @@ PARTS = {
     "down": CommandEntry("service", "down", "End the daemon of a state root; what it has begun is finished."),
     "logs": CommandEntry("service", "logs", "Show the log of the daemon."),
     "status": CommandEntry(
-        "status", "status", "Show where the state lies, what needs you, what it holds and what it does."
+        "service", "status", "Show where the state lies, what needs you, what it holds and what it does."
     ),
     "run": CommandEntry("run", "run", "Have Runlore's own agent work through a task."),
     "chat": CommandEntry("chat", "chat", "Talk with Runlore's own agent."),

@@ -7,11 +7,10 @@ what the agent sees and may do is what every agent may.
 import os
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from runlore.cli import agent_access
 from runlore.cli.connect import connect_to_url
 from runlore.cli.invocation import Invocation
+from runlore.cli.typer_commands import option
 from runlore.client.remote import RemoteOperations
 from runlore.client.transport import Transport
 from runlore.config.settings import Settings
@@ -27,11 +26,9 @@ if TYPE_CHECKING:
 
 def mcp(
     call: Invocation,
-    agent: Annotated[
-        str, typer.Option("--agent", metavar="NAME", help="Which agent starts it; its token has this name.")
-    ] = "mcp",
+    agent: Annotated[str, option("--agent NAME", "Which agent starts it; its token has this name.")] = "mcp",
     operator: Annotated[
-        bool, typer.Option("--operator", help="Speak for you, not for an agent: the inbox is a tool too.")
+        bool, option("--operator", "Speak for you, not for an agent: the inbox is a tool too.")
     ] = False,
 ) -> None:
     """Serve memory to an agent over MCP, on standard input and output.

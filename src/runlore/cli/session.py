@@ -1,23 +1,163 @@
-"""`runlore session`: conversations, what they are bound to, what they see and what their prompts get."""
+"""`runlore session`: conversations, personas and runs, what they see and what their prompts get."""
 
 from typing import Annotated
 
 from runlore.cli import options
+from runlore.cli.agent.approval_prompt import ApprovalPrompt
+from runlore.cli.agent.screen import Screen
 from runlore.cli.input_files import folder_of
 from runlore.cli.invocation import Invocation, command
-from runlore.cli.persona import persona
-from runlore.cli.runs import RunFilter, run
-from runlore.cli.tables import projection_tables, session_tables
+from runlore.cli.run import looked_at
+from runlore.cli.skills.prompt import is_terminal
+from runlore.cli.tables import projection_tables, record_tables, session_tables
+from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, group, option
+from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
+from runlore.domain.run import ArtifactId, RunStatus
 from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops
 
+run_group = group("One run: its journal, its notes, its artifacts.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFilter:
+    """`--status`, repeatable."""
+
+    statuses: Annotated[
+        frozenset[RunStatus],
+        option(
+            "--status STATUS",
+            "Only this status, such as running or completed. Repeatable.",
+            options.one_of(RunStatus, "run status"),
+        ),
+    ] = frozenset()
+
+
+@command(run_group, "show")
+def show_run(call: Invocation, run_id: options.RunArgument) -> None:
+    """Show one run."""
+    call.ask(lambda operations: operations.get_run(run_id), session_tables.show_run)
+
+
+@command(run_group, "journal")
+def run_journal(call: Invocation, run_id: options.RunArgument, page: options.JournalOptions) -> None:
+    """Show what happened in a run, event by event.
+
+    Long texts are cut; `--json` gives them whole.
+    """
+    request = ops.JournalRequest(run_id=run_id, limit=page.limit, cursor=page.cursor)
+    call.ask(lambda operations: operations.journal(request), session_tables.show_journal)
+
+
+@command(run_group, "follow")
+def follow(
+    call: Invocation,
+    run_id: options.RunArgument,
+    yes: Annotated[bool, option("--yes", "Allow every call that the rules would ask about.")] = False,
+) -> None:
+    """Show a run as it happens, until it has ended.
+
+    Calls that need a word are asked about at a terminal; elsewhere they wait for whoever gives it. Ctrl-C
+    leaves the run as it is.
+    """
+    screen = Screen(hidden=call.as_json)
+    asking = ApprovalPrompt(screen, yes=yes, is_terminal=is_terminal() and not call.as_json, leaves=True)
+    with call.operations() as operations:
+        ended = looked_at(operations, run_id, screen, asking)
+        call.answer(answers.write(ended), lambda: screen.show_end(ended))
+
+
+@command(run_group, "cancel")
+def cancel(call: Invocation, run_id: options.RunArgument) -> None:
+    """Stop a run that Runlore works."""
+    call.ask(
+        lambda operations: operations.cancel_run(run_id),
+        lambda found: say(f"Run {found.run.run_id} is {found.run.status.value}"),
+    )
+
+
+@command(run_group, "scratch")
+def scratch(call: Invocation, run_id: options.RunArgument) -> None:
+    """Show a run's notes to itself, which go when it ends."""
+    call.ask(
+        lambda operations: operations.list_scratch(run_id),
+        lambda found: record_tables.show_records(found, None, empty="The run has no notes."),
+    )
+
+
+@command(run_group, "artifacts")
+def artifacts(call: Invocation, run_id: options.RunArgument) -> None:
+    """List the texts that a run left behind."""
+    call.ask(lambda operations: operations.list_artifacts(run_id), session_tables.show_artifacts)
+
+
+@command(run_group, "artifact")
+def artifact(
+    call: Invocation,
+    artifact_id: Annotated[str, argument("ID", "The artifact's id.")],
+) -> None:
+    """Print one artifact's text."""
+    call.ask(
+        lambda operations: operations.get_artifact(ArtifactId(artifact_id)), session_tables.show_artifact
+    )
+
+
+persona = group("Who an agent is when it speaks.")
+
+PersonaArgument = Annotated[PersonaId, argument("ID", "The persona's id.")]
+
+
+@command(persona, "list")
+def list_personas(call: Invocation, page: options.PageOptions) -> None:
+    """List personas, the latest changed first."""
+    request = ops.PageRequest(limit=page.limit, cursor=page.cursor)
+    call.ask(lambda operations: operations.list_personas(request), session_tables.show_personas)
+
+
+@command(persona, "show")
+def show_persona(call: Invocation, persona_id: PersonaArgument) -> None:
+    """Show one persona."""
+    call.ask(lambda operations: operations.get_persona(persona_id), session_tables.show_persona)
+
+
+@command(persona, "put")
+def put(
+    call: Invocation,
+    persona_id: PersonaArgument,
+    *,
+    name: Annotated[str, option("--name TEXT", "What people call it.")] = "",
+    capability_scope: options.CapabilityOption = None,
+    no_capture: Annotated[
+        bool, option("--no-capture", "Store nothing of the sessions that it speaks in.")
+    ] = False,
+    expected_revision: options.ExpectedOption = None,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Make or change a persona.
+
+    It is put whole: what is left out takes its default.
+    """
+    change = ops.PersonaChange(
+        persona_id=persona_id,
+        name=name,
+        capability_scope=capability_scope or {},
+        capture=not no_capture,
+        expected_revision=expected_revision,
+        idempotency_key=idempotency_key,
+    )
+    call.ask(
+        lambda operations: operations.put_persona(change),
+        lambda made: say(f"Put persona {made.persona_id} at revision {made.revision}."),
+    )
+
+
 session = group("Conversations with agents: their runs, journals and memory.")
 session.add_typer(persona, name="persona")
-session.add_typer(run, name="run")
+session.add_typer(run_group, name="run")
 
 QueryArgument = Annotated[str | None, argument("QUERY", "The input; without one, all of it.")]
 

@@ -9,9 +9,9 @@ from typing import Annotated
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.rollout import rollout
-from runlore.cli.skills import curation, importing, library, mounting, saving
+from runlore.cli.skills import importing, library, mounting, saving
 from runlore.cli.skills.mount_updates import mounts_following
-from runlore.cli.tables import skill_tables
+from runlore.cli.tables import library_tables
 from runlore.cli.typer_commands import argument, group
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.lazy import dataclass
@@ -34,9 +34,9 @@ command(skill, "export")(library.export)
 command(skill, "delete")(library.delete)
 command(skill, "restore")(library.restore)
 command(skill, "settle")(library.settle)
-command(skill, "curate")(curation.curate)
-command(skill, "undo")(curation.undo)
-command(skill, "curations")(curation.curations)
+command(skill, "curate")(library.curate)
+command(skill, "undo")(library.undo)
+command(skill, "curations")(library.curations)
 command(skill, "mount")(mounting.mount)
 command(skill, "unmount")(mounting.unmount)
 command(skill, "log")(library.log)
@@ -71,7 +71,7 @@ def list_suggestions(call: Invocation, where: SuggestionOptions, page: options.P
         limit=page.limit,
         cursor=page.cursor,
     )
-    call.ask(lambda operations: operations.list_suggestions(request), skill_tables.show_suggestions)
+    call.ask(lambda operations: operations.list_suggestions(request), library_tables.show_suggestions)
 
 
 @command(suggestions, "show")
@@ -80,7 +80,7 @@ def show(call: Invocation, name: NameArgument) -> None:
 
     With its whole text, and the reasons of its score.
     """
-    call.ask(lambda operations: operations.get_suggestion(name), skill_tables.show_suggestion)
+    call.ask(lambda operations: operations.get_suggestion(name), library_tables.show_suggestion)
 
 
 @command(suggestions, "skip")
@@ -92,7 +92,7 @@ def skip(call: Invocation, name: NameArgument) -> None:
     """
     call.ask(
         lambda operations: operations.skip_suggestion(operations.get_suggestion(name).suggestion_id),
-        lambda stored: skill_tables.show_move("Skipped", stored),
+        lambda stored: library_tables.show_move("Skipped", stored),
     )
 
 
@@ -101,5 +101,5 @@ def reset(call: Invocation, name: NameArgument) -> None:
     """Let a skipped suggestion wait again."""
     call.ask(
         lambda operations: operations.reset_suggestion(operations.get_suggestion(name).suggestion_id),
-        skill_tables.show_reset,
+        library_tables.show_reset,
     )

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page
 
+from runlore.cli.report.cards import prose
 from runlore.cli.report.page import page
-from runlore.cli.report.prose import prose
 from runlore.daemon.mining.findings import AgentRead, LearnFindings, ReadingSummary, Unread
 from runlore.domain.suggestion import Parameter, Score, ScorePart
 from runlore.domain.taint import Provenance

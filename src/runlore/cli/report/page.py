@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from importlib import resources
 
-from runlore.cli.report.cards import anchor, card
+from runlore.cli.report.cards import anchor, card, inline
 from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, raw, text
 from runlore.cli.report.plots import Bar, Series, beside, make_series, over_time
-from runlore.cli.report.prose import inline
 from runlore.cli.tables.table_cells import plural
 from runlore.daemon.mining.findings import AgentRead, Day, LearnFindings, ReadingSummary
 from runlore.domain.detectors.match import Heuristic

@@ -13,10 +13,12 @@ from runlore.cli.tables.mount_tables import show_left_behind
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
+from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillOrigin, SkillState
+from runlore.domain.skills.skill_curation import CurationId
 from runlore.ports import operations as ops
 from runlore.ports.operations import Keep
 
@@ -340,3 +342,49 @@ def _unwritable(path: str, error: OSError) -> Unavailable:
         code="export.write",
         hint="name a folder that you may write to and that has room",
     )
+
+
+def curate(
+    call: Invocation,
+    apply: Annotated[bool, option("--apply", "Do it; without this it is only told.")] = False,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Merge, drop and prune drafts, or tell what would be.
+
+    Drafts become one where they share two topic words, two of the commands that their steps run, and half of
+    all that they run; of two that say the same one goes, and so do those that were skipped or, where the
+    policy says so, not used for long. What people wrote or promoted is never touched, and what comes from
+    outside never becomes one with what does not.
+    """
+    request = ops.CurateRequest(apply=apply, idempotency_key=idempotency_key)
+    with call.operations() as operations:
+        answer = operations.curate_skills(request)
+        if answer.curation is not None:
+            bring_mounts_up_to_date(call, operations)
+    call.answer(answers.write(answer), lambda: library_tables.show_curated(answer))
+
+
+def undo(
+    call: Invocation,
+    curation_id: Annotated[CurationId | None, argument("ID", "The curation; the newest if left out.")] = None,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Put back what a curation did.
+
+    Byte for byte as it was; refused where one of its skills was changed since.
+    """
+    with call.operations() as operations:
+        undone = operations.undo_curation(curation_id, idempotency_key)
+        bring_mounts_up_to_date(call, operations)
+    call.answer(answers.write(undone), lambda: library_tables.show_undone(undone))
+
+
+def curations(
+    call: Invocation,
+    limit: options.LimitOption = limits.LIST_LIMIT_DEFAULT,
+) -> None:
+    """List what curation did, the newest first.
+
+    Each can be undone by its id.
+    """
+    call.ask(lambda operations: operations.list_curations(limit), library_tables.show_curations)

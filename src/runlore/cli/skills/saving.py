@@ -7,7 +7,7 @@ from runlore.cli.invocation import Invocation
 from runlore.cli.skills.library import skill_or_none
 from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
 from runlore.cli.skills.prompt import ask_about, is_terminal
-from runlore.cli.tables import skill_tables
+from runlore.cli.tables import library_tables
 from runlore.cli.tables.table_cells import plural, time_text
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, option
@@ -215,7 +215,7 @@ def _show_waiting(page: ops.SuggestionPage) -> None:
     if not page.items:
         say("Nothing waits. `runlore learn` looks for skills in the sessions of your agents.", "dim")
         return
-    skill_tables.show_suggestions(page)
+    library_tables.show_suggestions(page)
     first = page.items[0].suggestion
     say("What next:", "dim")
     say(f"  runlore skill suggestions show {first.name}  shows one with its evidence", "dim")
@@ -242,4 +242,4 @@ def _show_reset(reset: tuple[StoredSuggestion, ...], name: str | None) -> None:
     if not reset:
         say("Nothing was skipped." if name is None else f"{name} was not skipped.", "dim")
     for stored in reset:
-        skill_tables.show_reset(stored)
+        library_tables.show_reset(stored)

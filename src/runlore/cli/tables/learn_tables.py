@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from runlore.cli.tables.skill_tables import DESCRIPTION_CHARS_MAX
+from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX
 from runlore.cli.tables.table_cells import plural, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.daemon.mining.findings import LearnFindings, ReadingSummary, Unread

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runlore.cli.tables.record_tables import state_cell
-from runlore.cli.tables.table_cells import field_rows, plural, scope_text, show_cursor, time_text
-from runlore.cli.tables.verdicts import feedback_text, verdict_rows, verdict_word
+from runlore.cli.tables.record_tables import feedback_text, state_cell, verdict_rows, verdict_word
+from runlore.cli.tables.table_cells import FIELDS, field_rows, plural, scope_text, show_cursor, time_text
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain import limits
 from runlore.domain.records.visibility import hidden_because
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from runlore.ports import operations as ops
 
 _SUMMARY = Column(title="SUMMARY", wraps=True)
-_FIELDS = (Column(), Column(wraps=True, lines=True))
 
 
 def show_candidates(page: ops.Page, folders: Mapping[str, str]) -> None:
@@ -88,7 +86,7 @@ def show_learning(record: Record, now: datetime) -> None:
     rows += [((name, "bold"), text) for name, text in _origin(record) if text]
     rows += [(("why", "bold"), reason) for reason in confidence_reasons(record)]
     rows += [((name, "bold"), text) for name, text in field_rows("metadata", dict(record.metadata))]
-    show_table(_FIELDS, rows, indent=2)
+    show_table(FIELDS, rows, indent=2)
 
 
 def show_published(deed: str, record: Record, *, asked_for: str | None = None) -> None:

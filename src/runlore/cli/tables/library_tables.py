@@ -3,16 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from runlore.cli.tables.mount_tables import some_of
-from runlore.cli.tables.skill_tables import DESCRIPTION_CHARS_MAX
-from runlore.cli.tables.table_cells import plural, show_cursor, time_text
+from runlore.cli.tables.table_cells import FIELDS, plural, show_cursor, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.skill import Skill, SkillState
 from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationKind
+from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionEvidence, SuggestionState
 from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 OUTSIDE = "from outside"
-_FIELDS = (Column(), Column(wraps=True, lines=True))
 _GOES = {CurationKind.MERGE: "goes into KEPT", CurationKind.DROP: "goes, KEPT stays"}
 _STYLES = {SkillState.ACTIVE: "green", SkillState.MERGED: "dim", SkillState.DELETED: "dim"}
 
@@ -58,7 +57,7 @@ def show_skill(skill: Skill, *, beside: Sequence[str] = ()) -> None:
         (("state", "bold"), state_cell(skill)),
         *(((name, "bold"), text) for name, text in _document_rows(skill, some_of(beside)) if text),
     ]
-    show_table(_FIELDS, rows, indent=2)
+    show_table(FIELDS, rows, indent=2)
 
 
 def show_given(skill: Skill, text: str) -> None:
@@ -226,3 +225,102 @@ def _usage_text(skill: Skill) -> str:
         return "never"
     runs = f"{plural(usage.times, 'run')}, last at {time_text(usage.last_used_at)}"
     return f"{runs}: {usage.succeeded:,} succeeded, {usage.failed:,} failed"
+
+
+DESCRIPTION_CHARS_MAX = 300
+_SUGGESTION_STYLES = {
+    SuggestionState.WAITING: "yellow",
+    SuggestionState.SAVED: "green",
+    SuggestionState.SKIPPED: "dim",
+}
+
+
+def show_suggestions(page: ops.SuggestionPage) -> None:
+    if not page.items:
+        say("No suggestions match. `runlore learn` looks for skills in transcripts.", "dim")
+        return
+    show_table(
+        [
+            Column(title="NAME"),
+            Column(title="SCORE", labelled=True, right=True),
+            Column(title="SEEN"),
+            Column(title="DETECTOR"),
+            Column(title="STATE"),
+            Column(title="DESCRIPTION", wraps=True),
+        ],
+        [
+            (
+                stored.suggestion.name,
+                str(stored.suggestion.score.points),
+                _seen_text(stored.suggestion),
+                stored.suggestion.heuristic.value,
+                _state(stored),
+                excerpt(stored.suggestion.description, DESCRIPTION_CHARS_MAX),
+            )
+            for stored in page.items
+        ],
+    )
+    show_cursor(page.next_cursor)
+
+
+def show_suggestion(stored: StoredSuggestion) -> None:
+    say(f"{stored.suggestion.name}  {stored.suggestion_id}", "bold")
+    rows: list[tuple[Cell, Cell]] = [
+        (("state", "bold"), _state(stored)),
+        *(((name, "bold"), text) for name, text in _suggestion_rows(stored.suggestion) if text),
+        *(((name, "bold"), text) for name, text in _queue_rows(stored) if text),
+    ]
+    show_table(FIELDS, rows, indent=2)
+
+
+def show_move(deed: str, stored: StoredSuggestion) -> None:
+    say(f"{deed} {stored.suggestion.name}  {stored.suggestion_id}")
+
+
+def show_reset(stored: StoredSuggestion) -> None:
+    show_move("Waiting again:" if stored.waits else "Saved, and not skipped any more:", stored)
+
+
+def _seen_text(suggestion: Suggestion) -> str:
+    return f"{plural(suggestion.times, 'time')} in {plural(suggestion.sessions, 'session')}"
+
+
+def _state(stored: StoredSuggestion) -> Cell:
+    if stored.suggestion.provenance.tainted:
+        return f"{stored.state.value}, from outside", "red"
+    return stored.state.value, _SUGGESTION_STYLES[stored.state]
+
+
+def _suggestion_rows(suggestion: Suggestion) -> Iterator[tuple[str, str]]:
+    yield "description", suggestion.description
+    yield "detector", suggestion.heuristic.value
+    yield "seen", _seen_text(suggestion)
+    yield "about", suggestion.trigger.topic
+    yield "actions", ", ".join(suggestion.trigger.actions)
+    for command in suggestion.commands:
+        yield "command", command
+    for parameter in suggestion.parameters:
+        yield "parameter", f"<{parameter.name}>, such as {', '.join(parameter.examples)}"
+    yield "score", str(suggestion.score.points)
+    for part in suggestion.score.parts:
+        yield "because", f"{part.points:+d}  {part.reason}"
+    for source in suggestion.provenance.sources:
+        yield "from outside", source
+    for evidence in suggestion.evidence:
+        yield "evidence", _evidence(evidence)
+    yield "improved by", suggestion.enhanced_by
+    yield "skill", suggestion.body
+
+
+def _queue_rows(stored: StoredSuggestion) -> Iterator[tuple[str, str]]:
+    yield "decided by", stored.state_actor
+    yield "created", time_text(stored.created_at)
+    yield "updated", time_text(stored.updated_at)
+    yield "revision", str(stored.revision)
+
+
+def _evidence(evidence: SuggestionEvidence) -> str:
+    numbers = ", ".join(map(str, evidence.event_numbers))
+    name = evidence.known_as
+    project = f" in {name}" if name else ""
+    return f"{time_text(evidence.at)}  run {evidence.run_id}, events {numbers}{project}"

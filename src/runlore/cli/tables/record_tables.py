@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from runlore.cli.tables.table_cells import plural, scope_text, show_cursor, show_fields, time_text
-from runlore.cli.tables.verdicts import verdict_rows
 from runlore.cli.terminal import Column, say, show_table
-from runlore.domain.record import Layer, State
+from runlore.domain.record import JsonObject, JsonValue, Layer, Record, State
 from runlore.domain.serialization.codec import serialize
 from runlore.domain.statements.ranks import confidence_reasons
 from runlore.domain.timestamps import format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from runlore.cli.terminal import Cell
     from runlore.domain.record import Record, Transition
@@ -340,3 +340,42 @@ def _changed_fields(event: RecordEvent) -> str:
 def state_cell(record: Record) -> Cell:
     reason = f" ({record.state_reason})" if record.state_reason else ""
     return record.state + reason, _STATE_STYLES[record.state]
+
+
+def verdict_rows(record: Record) -> Iterator[tuple[str, str]]:
+    review = record.automation_review
+    if review is None:
+        return
+    yield "automation", _verdict(review)
+    judge = review.get("judge")
+    if isinstance(judge, Mapping):
+        yield "judge", _judge(judge)
+
+
+def verdict_word(record: Record) -> str:
+    review = record.automation_review
+    action = "-" if review is None else _text(review.get("action"))
+    return f"{action}, {record.policy_decision}" if record.policy_decision else action
+
+
+def feedback_text(record: Record) -> str:
+    return f"{record.feedback.wrong} wrong, {record.feedback.helped} helped"
+
+
+def _verdict(review: JsonObject) -> str:
+    """The action, and why: the reason begins with what the rules said, and by which of them."""
+    return (
+        f"{_text(review.get('action'))} in {_text(review.get('mode'))} mode"
+        f" (policy revision {_text(review.get('policy_revision'))}): {_text(review.get('reason'))}"
+    )
+
+
+def _judge(judge: Mapping[str, JsonValue]) -> str:
+    asked = ", ".join(_text(judge[name]) for name in ("model", "prompt") if judge.get(name))
+    failure = f", failed with {_text(judge['failure'])}" if judge.get("failure") else ""
+    by = f" ({asked})" if asked else ""
+    return f"{_text(judge.get('action'))}{failure}{by}: {_text(judge.get('reason'))}"
+
+
+def _text(value: JsonValue) -> str:
+    return "" if value is None else str(value)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from runlore.cli.tables.skill_tables import DESCRIPTION_CHARS_MAX
-from runlore.cli.tables.table_cells import show_cursor, time_text
+from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX
+from runlore.cli.tables.table_cells import FIELDS, show_cursor, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.rolling_out import NextStep, counting, next_step
 from runlore.domain.run import RunId
@@ -12,7 +12,6 @@ from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 FINGERPRINT_CHARS = 12
-_FIELDS = (Column(), Column(wraps=True, lines=True))
 _STYLES = {
     RolloutStatus.DRAFT: "",
     RolloutStatus.VERIFIED: "cyan",
@@ -62,7 +61,7 @@ def show_page(page: ops.PromotedPage) -> None:
 
 def show_started(skill: PromotedSkill) -> None:
     say(f"{skill.name} is {skill.status.value}, revision {skill.revision}")
-    show_table(_FIELDS, _rows(_run_by(skill)), indent=2)
+    show_table(FIELDS, _rows(_run_by(skill)), indent=2)
     _show_next(skill)
 
 
@@ -82,7 +81,7 @@ def show_promoted(skill: PromotedSkill) -> None:
             "revision": str(skill.revision),
         }
     )
-    show_table(_FIELDS, rows, indent=2)
+    show_table(FIELDS, rows, indent=2)
     _show_evidence(skill)
     _show_events(skill.events)
     _show_next(skill)

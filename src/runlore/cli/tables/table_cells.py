@@ -9,7 +9,7 @@ from runlore.domain.record import JsonValue
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.timestamps import format_time
 
-_FIELD_COLUMNS = (Column(), Column(wraps=True, lines=True))
+FIELDS = (Column(), Column(wraps=True, lines=True))
 
 
 def scope_text(scope: Scope, folders: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -40,7 +40,7 @@ def show_cursor(next_cursor: str | None) -> None:
 
 def show_fields(plain: Mapping[str, JsonValue], *, indent: int = 0) -> None:
     rows = [row for name, value in plain.items() for row in field_rows(name, value)]
-    show_table(_FIELD_COLUMNS, [((name, "bold"), text) for name, text in rows], indent=indent)
+    show_table(FIELDS, [((name, "bold"), text) for name, text in rows], indent=indent)
 
 
 def field_rows(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
