@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.cli import service
-from runlore.cli.service import Tail, follow, last_lines
+from runlore.cli import background
+from runlore.cli.background import Tail, follow, last_lines
 
 pytestmark = pytest.mark.req("SUR-7")
 
@@ -72,9 +72,9 @@ def test_half_a_line_waits_for_its_other_half(log: Path) -> None:
 def test_a_line_without_end_is_passed_on_in_pieces(log: Path) -> None:
     log.write_text("")
     tail = last_lines(str(log), 5)
-    log.write_text("x" * (service._BLOCK_BYTES + 10) + "\n")
+    log.write_text("x" * (background._BLOCK_BYTES + 10) + "\n")
 
-    assert "".join(collected(log, tail, 2)) == "x" * (service._BLOCK_BYTES + 10)
+    assert "".join(collected(log, tail, 2)) == "x" * (background._BLOCK_BYTES + 10)
 
 
 def collected(log: Path, tail: Tail, number: int) -> list[str]:
