@@ -15,15 +15,14 @@ import typer
 from runlore.cli.connect import choose_settings, open_operations
 from runlore.cli.terminal import let_go
 from runlore.cli.typer_commands import HelpfulCommand, Parameter, option
-from runlore.config.settings import TOKEN_VARIABLE, Settings
-from runlore.domain.errors import Denied, Invalid, RunloreError, Unavailable
+from runlore.config.settings import Settings
+from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.limits import LIST_LIMIT_MAX
 from runlore.domain.record import JsonValue
 from runlore.domain.scope import ScopeKind
 
 if TYPE_CHECKING:
-    from runlore.client.transport import Transport
     from runlore.domain.record import Record
     from runlore.ports.operations import Operations
 
@@ -172,63 +171,3 @@ _SHARED = [
     _declare("as_json", JsonOption, False),
     *(_declare(name, annotation, None) for name, annotation in _PLACES.items()),
 ]
-
-
-def _remote(url: str, token: str | None) -> "Transport":
-    from runlore.client.addresses import transport_to
-
-    if token is None:
-        raise Denied(
-            f"there is no token for the Runlore at the address: {TOKEN_VARIABLE} is not set",
-            code="token.missing",
-            hint=f"set {TOKEN_VARIABLE}, or give --token-file with a file that holds the token alone",
-        )
-    return transport_to(url, token=token)
-
-
-def _connect(state_root: str) -> "Transport | None":
-    from runlore.client.transport import Transport, unix_connect
-    from runlore.daemon.process.sockets import socket_path
-
-    path = socket_path(state_root)
-    if not os.path.exists(path):
-        return None
-    token_file = os.path.join(state_root, TOKEN_FILE)
-    try:
-        owner = os.stat(token_file).st_uid
-    except OSError:
-        owner = os.geteuid()
-    transport = Transport(
-        unix_connect(path, owner=owner), where=f"the daemon of {state_root}", host="runlore", token=None
-    )
-    try:
-        transport.open()
-    except Unavailable:
-        # What a dead daemon left behind.
-        return None
-    try:
-        transport.authorise(_secret(token_file))
-    except BaseException:
-        transport.close()
-        raise
-    return transport
-
-
-def _secret(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            secret = file.read(_TOKEN_BYTES_MAX + 1).strip()
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise Denied(
-            f"the token in {path} cannot be read: {why}",
-            code="token.file",
-            hint="name a file that holds the token alone and that this user can read",
-        ) from None
-    if not secret or len(secret) > _TOKEN_BYTES_MAX or "\n" in secret:
-        raise Invalid(
-            f"{path} does not hold a token alone",
-            code="token.file",
-            hint="write the secret that `runlore token create` told into it, and nothing else",
-        )
-    return secret
