@@ -107,10 +107,13 @@ def test_every_link_between_pages_leads_somewhere() -> None:
 
 @pytest.mark.parametrize("path", REQUIREMENT_FILES, ids=lambda path: path.name)
 def test_requirement_files_pin_names_to_versions_and_hold_no_address(path: Path) -> None:
-    for line in path.read_text("utf-8").splitlines():
-        requirement = Requirement(line)
+    for line in pins_of(path):
+        pin, *hashes = line.split(" --hash=")
+        requirement = Requirement(pin)
 
         assert requirement.url is None, line
+        assert hashes, line
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", each.strip()) for each in hashes), line
         assert [specifier.operator for specifier in requirement.specifier] == ["=="], line
 
 
@@ -181,10 +184,15 @@ def test_the_page_of_requirements_lists_every_way_to_name_one(tmp_path: Path) ->
     ]
 
 
+def pins_of(path: Path) -> list[str]:
+    """A line for each package, with the hashes of its files."""
+    return re.sub(r" \\\n\s*", " ", path.read_text("utf-8")).splitlines()
+
+
 def pinned(path: Path) -> dict[str, list[str]]:
     """The versions that a file pins each name to: more than one where platforms differ."""
     pins: dict[str, list[str]] = {}
-    for requirement in map(Requirement, path.read_text("utf-8").splitlines()):
+    for requirement in (Requirement(line.partition(" --hash=")[0]) for line in pins_of(path)):
         pins.setdefault(canonicalize_name(requirement.name), []).extend(
             specifier.version for specifier in requirement.specifier
         )

@@ -41,7 +41,7 @@ echo "apt-get $*" | sed 's/--quiet .*Timeout=300 //' >>{machine}/calls
 rm -f {machine}/no-venv {machine}/no-postgres {machine}/no-browser
 """
 INSTALLED = [
-    "pip install --no-deps --requirement",
+    "pip install --no-deps --require-hashes --only-binary :all: --requirement",
     "pip install --no-deps --no-build-isolation --editable .",
     "pip check",
 ]
