@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import orjson
 import structlog
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -24,6 +25,10 @@ from runlore.domain.errors import Conflict, Invalid, RunloreError
 from runlore.ports.operations.declaration import Values
 
 BODY_DEPTH_MAX = limits.EVENT_DEPTH_MAX + 8
+# What is larger is read beside the loop that answers everybody else.
+_SMALL_BYTES = 16 * 1024
+_STRING = re.compile(rb'"(?>[^"\\]+|\\.)*+"?', re.S)
+_OTHERS = bytes(set(range(256)) - set(b"[{]}"))
 KEY_CHARS_MAX = 3 * 4 * limits.ID_CHARS_MAX
 TAG_CHARS_MAX = 40
 _REVISION = re.compile(r'(?:W/)?"([0-9]{1,18})"')
@@ -69,27 +74,35 @@ def revision_of(request: Request) -> int | None:
     return int(found[1])
 
 
-async def body_of(request: Request) -> Any:
+async def body_of(request: Request, bytes_max: int) -> Any:
     headers = request.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
         return None
     media = headers.get("content-type", "")
     if media.partition(";")[0].strip().lower() != "application/json":
         raise errors.unsupported_media(media)
-    body = await request.body()
-    return read_json(body) if body else None
+    body, size = bytearray(), 0
+    async for piece in request.stream():
+        size += len(piece)
+        # A client hears nothing before it has sent all: the rest is thrown away, as far as the gate lets it.
+        if size <= bytes_max:
+            body += piece
+    if size > bytes_max:
+        raise errors.too_large(bytes_max)
+    values_max = bytes_max // limits.BODY_BYTES_A_VALUE
+    if len(body) > _SMALL_BYTES:
+        return await run_in_threadpool(read_json, body, values_max)
+    return read_json(body, values_max) if body else None
 
 
-def read_json(body: bytes) -> Any:
-    """One JSON document of bounded depth."""
+def read_json(body: bytes | bytearray, values_max: int) -> Any:
+    """One JSON document with so many values and levels; both are counted before anything is made of it."""
+    _count(body, values_max)
     try:
-        value = orjson.loads(body)
+        return orjson.loads(body)
     except orjson.JSONDecodeError as error:
         what = "deeper than can be read" if "recursion" in str(error).lower() else f"not JSON: {error}"
         raise errors.bad_json(what) from None
-    if body.count(b"[") + body.count(b"{") > BODY_DEPTH_MAX and _depth(value) > BODY_DEPTH_MAX:
-        raise errors.bad_json(f"nested deeper than {BODY_DEPTH_MAX} levels")
-    return value
 
 
 def decode_path(named: Mapping[str, str]) -> dict[str, str]:
@@ -126,11 +139,20 @@ def _header(request: Request, name: str, chars_max: int) -> str | None:
     return text
 
 
-def _depth(value: Any) -> int:
-    depth, level = 0, [value]
-    while level := [part for part in level if isinstance(part, dict | list)]:
-        depth += 1
+def _count(body: bytes | bytearray, values_max: int) -> None:
+    """Refuse a document with too many values, or too many levels of them, by its bytes alone."""
+    if _values_in(body) <= values_max and body.count(b"[") + body.count(b"{") <= BODY_DEPTH_MAX:
+        return
+    # Commas and brackets inside of texts do not count.
+    bare = _STRING.sub(b"", body)
+    if _values_in(bare) > values_max:
+        raise errors.bad_json(f"made of more than {values_max:,} values")
+    depth = 0
+    for byte in bare.translate(None, _OTHERS):
+        depth += 1 if byte in b"[{" else -1
         if depth > BODY_DEPTH_MAX:
-            break
-        level = [inner for part in level for inner in (part.values() if isinstance(part, dict) else part)]
-    return depth
+            raise errors.bad_json(f"nested deeper than {BODY_DEPTH_MAX} levels")
+
+
+def _values_in(body: bytes | bytearray) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")

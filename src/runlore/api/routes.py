@@ -19,6 +19,7 @@ from runlore.api.hints import HINTS
 from runlore.api.responses import PRIVATE_HEADERS, document, entity_tag, place
 from runlore.daemon import answers
 from runlore.daemon.calls.access import require_role
+from runlore.domain import limits
 from runlore.domain.serialization.codec import keys_of, split_type
 from runlore.ports.operations.declaration import OPERATIONS, Created, Operation, Route
 from runlore.ports.operations.request_reader import RequestReader
@@ -50,6 +51,10 @@ class Endpoint:
     def reader(self) -> RequestReader:
         return RequestReader(self.operation, self.route, hint=errors.FIELDS_HINT)
 
+    @property
+    def body_bytes_max(self) -> int:
+        return limits.LARGE_BODY_BYTES_MAX if self.operation.large else limits.BODY_BYTES_MAX
+
     async def answer(self, request: Request, named: Mapping[str, str]) -> Response:
         try:
             # Before anything of the call is read: whoever may not ask is told nothing about how to.
@@ -57,7 +62,7 @@ class Endpoint:
                 require_role(request.scope["runlore.caller"], self.role_of)
             in_path, asked = decode_path(named), await self._read_asked(request)
             if inspect.iscoroutinefunction(self.handler):
-                call = self._read(request, in_path, asked)
+                call = await run_in_threadpool(self._read, request, in_path, asked)
                 return await self.handler(call, **call.arguments)  # type: ignore[no-any-return]
             return await run_in_threadpool(self._perform, request, in_path, asked)
         except Exception as error:  # The outer loop of a request: whatever failed is told, and only it.
@@ -66,7 +71,7 @@ class Endpoint:
     async def _read_asked(self, request: Request) -> Any:
         asked: Any = self.reader.from_query(request.query_params.multi_items())
         if self.reader.has_body and not self.operation.uploads:
-            asked = await body_of(request)
+            asked = await body_of(request, self.body_bytes_max)
             if asked is None and self.reader.needs_body:
                 raise errors.bad_field("the body", "is missing")
         return {} if asked is None else asked

@@ -26,7 +26,7 @@ FREE_PATHS = frozenset({"/healthz", "/readyz"})
 FILE_PATHS = {"/v1/memory/import": limits.IMPORT_BYTES_MAX}
 _LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 # A client that still sends would not hear our answer, so so much of its body is taken and thrown away.
-_THROWN_AWAY_BYTES_MAX = 4 * limits.BODY_BYTES_MAX
+_THROWN_AWAY_BYTES_MAX = 4 * limits.LARGE_BODY_BYTES_MAX
 _THROWN_AWAY_S_MAX = 10.0
 _REQUEST_LINE_CHARS = 200
 DEGRADED_HEADER = b"runlore-degraded"
@@ -51,7 +51,7 @@ class RequestGate:
         if scope["type"] != "http":
             return
         path = scope["raw_path"].decode("latin-1")
-        limit_bytes = FILE_PATHS.get(path, limits.BODY_BYTES_MAX)
+        limit_bytes = FILE_PATHS.get(path, limits.LARGE_BODY_BYTES_MAX)
         try:
             headers = _group(scope["headers"])
             self._check_host(headers)

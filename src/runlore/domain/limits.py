@@ -51,7 +51,11 @@ ARTIFACT_BYTES_MAX = 8 * 1024**2
 # How much of a request or an artifact a list tells.
 LISTED_CHARS_MAX = 480
 RUN_ARTIFACTS_MAX = 200
-BODY_BYTES_MAX = 16 * 1024**2
+BODY_BYTES_MAX = 2 * 1024**2
+# Of a call that takes whole runs, requests or artifacts.
+LARGE_BODY_BYTES_MAX = 16 * 1024**2
+# So many bytes of what a body may have allow one value in it, of whatever kind, all levels together.
+BODY_BYTES_A_VALUE = 80
 JOURNAL_PAGE_DEFAULT = 100
 JOURNAL_PAGE_BYTES_MAX = 8 * 1024**2
 

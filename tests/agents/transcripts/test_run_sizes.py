@@ -59,7 +59,7 @@ def test_a_run_of_any_text_fits_into_one_request_and_fills_most_of_it(text: str)
     assert len(run.events) in (told + 1, told + 2)
     assert run.events[-1].entry.body["source"] == MORE_THAN_IS_READ
     is_measured = text != "\ud800"
-    assert limits.TOLD_RUN_BYTES_MAX * 0.95 * is_measured < sent(run) < limits.BODY_BYTES_MAX * 0.9
+    assert limits.TOLD_RUN_BYTES_MAX * 0.95 * is_measured < sent(run) < limits.LARGE_BODY_BYTES_MAX * 0.9
 
 
 def test_subagents_share_what_their_turn_may_tell_and_the_next_turn_has_its_own() -> None:

@@ -178,11 +178,35 @@ def test_a_large_body_that_does_not_tell_its_length_is_refused_on_the_way(embedd
 
 
 def test_a_body_just_below_the_limit_is_read(embedded_api: Api) -> None:
-    value = "x" * (limits.BODY_BYTES_MAX - 100)
+    value = "x, [{" * (limits.BODY_BYTES_MAX // 5 - 100)
 
     answer = embedded_api.call("POST", PROPOSALS, {**PROPOSAL, "value": value})
 
     assert answer.status == 422, "it is the profile's own rule that says no"
+
+
+@pytest.mark.req("SEC-5")
+def test_a_body_is_bounded_by_its_route(embedded_api: Api) -> None:
+    """Only what takes whole runs, requests and artifacts takes so much."""
+    value = "x" * limits.BODY_BYTES_MAX
+
+    small = embedded_api.call("POST", PROPOSALS, {**PROPOSAL, "value": value})
+    large = embedded_api.call("POST", "/v1/sessions/none/runs", {"request": value})
+
+    assert small.problem == (413, "request.too-large")
+    assert large.status in (404, 422)
+
+
+@pytest.mark.req("SEC-5")
+@pytest.mark.parametrize("path", [PROPOSALS, "/v1/transcripts/runs"])
+def test_a_body_of_too_many_values_is_refused_before_anything_is_made_of_it(
+    embedded_api: Api, path: str
+) -> None:
+    keys = b",".join(b'"k%d":0' % number for number in range(250_000))[: 14 * 1024**2]
+
+    answer = embedded_api.call("POST", path, b"{" + keys + b"}", headers=as_json())
+
+    assert answer.problem in ((400, "request.json"), (413, "request.too-large"), (422, "request.json"))
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,7 @@ class AgentOperations(Protocol):
         tagged=True,
         created=Created.IF_STORED,
         location="/v1/runs/{run_id}",
+        large=True,
     )
     def start_input(self, request: NewInput) -> RunView:
         """Begin a run in this process. ModelFailure `model.none`, `model.key`, Unavailable `agent.busy`, and

@@ -142,6 +142,8 @@ class Operation:
     once: bool = field(default=False, kw_only=True)
     # A body has to be sent, although no field of it has to be there.
     needs_body: bool = field(default=False, kw_only=True)
+    # The body may hold whole runs, requests or artifacts.
+    large: bool = field(default=False, kw_only=True)
     # The body is a file, and nothing else is taken.
     uploads: bool = field(default=False, kw_only=True)
     # Another area of the document than that of its module.

@@ -149,7 +149,7 @@ class ProjectionOperations(Protocol):
     def session_search(self, request: SessionSearchRequest) -> SessionSearch:
         """Learnings and recovered runs that a session sees, on one scale; without a query, what is recent."""
 
-    @Operation("POST /v1/sessions/{session_id}/inputs/preview", EVERYBODY)
+    @Operation("POST /v1/sessions/{session_id}/inputs/preview", EVERYBODY, large=True)
     def preview_input(self, request: PreviewRequest) -> Projection:
         """The exact sections that an input would get, with the budget's arithmetic. Nothing changes by it."""
 

@@ -341,6 +341,7 @@ class SessionOperations(Protocol):
         created=Created.IF_STORED,
         location="/v1/runs/{run_id}",
         area="runs",
+        large=True,
     )
     def open_run(self, request: NewRun) -> RunView:
         """Open a run that another agent works, and give it its context where asked."""
@@ -364,7 +365,7 @@ class SessionOperations(Protocol):
     def list_runs(self, request: RunsRequest) -> RunPage:
         """Runs, the newest first."""
 
-    @Operation("POST /v1/runs/{run_id}/events", AGENTS, created=Created.IF_STORED, area="runs")
+    @Operation("POST /v1/runs/{run_id}/events", AGENTS, created=Created.IF_STORED, area="runs", large=True)
     def append_events(self, request: NewEvents) -> Appended:
         """Append to a run's journal, durable when answered. `first_number` makes the call repeatable."""
 
@@ -386,6 +387,7 @@ class SessionOperations(Protocol):
         created=Created.IF_STORED,
         location="/v1/artifacts/{artifact_id}",
         area="runs",
+        large=True,
     )
     def add_artifact(self, request: NewArtifact) -> Artifact | None:
         """Keep a text of the run."""

@@ -138,7 +138,7 @@ class SuggestionPage:
 class SkillOperations(Protocol):
     """What can be asked about skills."""
 
-    @Operation("POST /v1/transcripts/runs", OPERATORS, unlimited=True, long=True)
+    @Operation("POST /v1/transcripts/runs", OPERATORS, unlimited=True, long=True, large=True)
     def import_runs(self, request: RunsToImport) -> ImportedRuns:
         """Bring runs of another agent in: sessions, journals, run memories. Repeating it changes nothing."""
 

@@ -1,0 +1,63 @@
+"""Whatever a body is, everybody else is answered while it is read (SEC-5)."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from starlette.requests import Request
+from starlette.types import Message
+
+from runlore.api.app import all_endpoints
+from runlore.api.routes import Endpoint
+from runlore.domain import limits
+from runlore.domain.errors import Invalid
+
+pytestmark = pytest.mark.req("SEC-5")
+
+TAKING = [each for each in all_endpoints() if each.reader.has_body and not each.operation.uploads]
+
+
+def worst_bodies(bytes_max: int) -> Iterator[bytes]:
+    """As many keys as are let in, brackets in texts, and more of everything than is."""
+    values = bytes_max // limits.BODY_BYTES_A_VALUE
+    yield b"{" + b",".join(b'"k%d":[]' % number for number in range(values // 2)) + b"}"
+    yield b"{" + b",".join(b'"k%d":0' % number for number in range(values + 1)) + b"}"
+    yield b'{"k": "' + b"[{," * (bytes_max // 3 - 10) + b'"}'
+    yield b"[" * (bytes_max // 2) + b"]" * (bytes_max // 2)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_others_are_answered_before_the_worst_body_is_read(large: bool) -> None:
+    routes = [each for each in TAKING if each.operation.large is large]
+    assert routes
+    for endpoint in routes[:: len(routes) // 3 or 1]:
+        for body in worst_bodies(endpoint.body_bytes_max):
+            assert asyncio.run(order_of_answers(endpoint, body)) == ["another", "this"]
+
+
+def test_what_takes_much_is_what_takes_whole_texts() -> None:
+    assert {each.operation.name for each in TAKING if each.operation.large} == {
+        *("append_events", "import_runs", "add_artifact", "open_run", "start_input", "preview_input")
+    }
+
+
+async def order_of_answers(endpoint: Endpoint, body: bytes) -> list[str]:
+    answered: list[str] = []
+    sent = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> Message:
+        return next(sent)
+
+    async def this() -> None:
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        scope = {"type": "http", "method": endpoint.method, "headers": headers, "query_string": b""}
+        with suppress(Invalid):
+            await endpoint._read_asked(Request(scope, receive))
+        answered.append("this")
+
+    async def another() -> None:
+        answered.append("another")
+
+    await asyncio.gather(this(), another())
+    return answered
