@@ -1,6 +1,7 @@
 """A secret in any text field of any operation: no file of the state root, no export and no backup has it."""
 
 import random
+import re
 import string
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -153,4 +154,53 @@ def test_no_secret_of_any_field_is_kept_or_repeated(tmp_path: Path, monkeypatch:
     assert len(hidden) > 200
     assert len(taken) > 15, "a call that is refused for something else shows nothing"
     assert not repeated
+    assert not holding(tmp_path, hidden)
+
+
+def calls_with_secrets() -> Iterator[tuple[str, str, str, str, dict[str, str]]]:
+    """Every call with a secret in each name of its path, each parameter of its query, and as its key."""
+    for path, methods in document()["paths"].items():
+        for method, told in methods.items():
+            name, plain = told["operationId"], re.sub(r"\{[^}]+\}", "none", path)
+            if name in {"restore_backup", "follow_run"}:
+                continue
+            for part in told.get("parameters", []):
+                hidden = secret(f"{name} {part['in']} {part['name']}")
+                where, kind = f"{name}: {part['in']} {part['name']}", part["in"]
+                if kind == "path":
+                    there = re.sub(r"\{[^}]+\}", "none", path.replace(f"{{{part['name']}}}", hidden))
+                    yield where, hidden, method.upper(), there, {}
+                elif kind == "query":
+                    yield where, hidden, method.upper(), f"{plain}?{part['name']}={hidden}", {}
+                elif kind == "header":
+                    yield where, hidden, method.upper(), plain, {part["name"]: hidden}
+
+
+def test_no_secret_of_any_path_query_or_header_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hidden: dict[str, str] = {}
+    with serving(Settings(state_root=str(tmp_path / "runlore"))) as api:
+        filled = bodies(Filled(api))
+        for where, each, method, path, headers in calls_with_secrets():
+            hidden[where] = each
+            body = (
+                filled[where.split(":")[0]][2]
+                if where.split(":")[0] in filled and method != "DELETE"
+                else None
+            )
+            api.call(method, path, body, headers=headers)
+        stranger = tmp_path / "runlore" / "skills" / "stranger"
+        stranger.mkdir(parents=True, exist_ok=True)
+        hidden["a file of the skill root"] = secret("a file of the skill root")
+        (stranger / "SKILL.md").write_text(skill_md(name="stranger", body=hidden["a file of the skill root"]))
+        api.call("GET", "/v1/skills")
+        api.call("POST", "/v1/skills/curate", {"apply": True})
+        api.post("/v1/jobs/work", {"limit": 500})
+        api.post("/v1/memory/export", status=201)
+        api.post("/v1/backup", status=201)
+    (stranger / "SKILL.md").unlink()
+
+    assert len(hidden) > 100
     assert not holding(tmp_path, hidden)
