@@ -17,6 +17,7 @@ from runlore.domain.prompts.sections import closing_line, opening_line
 from tests.conftest import REAL_KEYS
 from tests.local_model import NoLocalModel, find_model, find_server, local_model
 from tests.surfaces.command_line import Json, Runlore
+from tests.surfaces.transcripts import write_session
 
 pytestmark = [pytest.mark.soak, pytest.mark.req("AGT-1", "AGT-2", "AGT-6", "RUN-5", "PRJ-1")]
 
@@ -24,6 +25,7 @@ PREFERENCE = "commit messages are written in the imperative"
 FIRST = f"Preference: {PREFERENCE}. Please say hello."
 SECOND = "How do I want commit messages to be written?"
 WORD = "quince"
+READ = "Always write commit messages in the imperative, and keep them under fifty characters."
 # Small ones by default; another may be named beside the key.
 MODELS = {"OPENAI_API_KEY": "openai:gpt-5-mini", "ANTHROPIC_API_KEY": "anthropic:claude-haiku-4-5"}
 NAMED = "RUNLORE_SOAK_MODEL_{provider}"
@@ -56,6 +58,27 @@ def test_a_real_model_on_this_machine_answers_and_is_told_what_is_remembered(
             f'[models.providers.local]\nkind = "openai"\nbase_url = "{base_url}"\n'
         )
         _tell(runlore, "local:small")
+
+
+@pytest.mark.req("SKL-20")
+def test_a_real_model_on_this_machine_reads_what_was_said_and_keeps_only_quotes(
+    runlore: Runlore, clean_home: Path, tmp_path: Path
+) -> None:
+    write_session(clean_home / "sessions", "talk", [(READ, [])])
+    with _served(tmp_path / "model.log") as base_url:
+        (runlore.home / "config.toml").write_text(
+            '[models]\ndefault = "local:small"\n'
+            f'[models.providers.local]\nkind = "openai"\nbase_url = "{base_url}"\n'
+        )
+        read = runlore.json("learn", str(clean_home / "sessions"), "--enhance")["reading"]
+
+    assert (read["model"], read["planned_requests"]) == ("local:small", 1)
+    # A model this small may give no answer that can be read: then nothing is kept, and that is said.
+    assert (read["requests"] == 1) is (read["problem"] is None)
+    waiting = runlore.items("memory", "review", "list", "--folded")
+    quotes = [str(why).partition("says: ")[2] for each in waiting for why in each["why"] if "says: " in why]
+    assert all(quote.rstrip(".") in READ for quote in quotes)
+    assert len(quotes) == read["statements"]
 
 
 @pytest.mark.parametrize("variable", sorted(MODELS))

@@ -130,6 +130,16 @@ def test_one_sentence_is_one_statement_in_the_words_that_were_said() -> None:
 
 
 @pytest.mark.req("CAP-8")
+def test_steps_that_the_user_writes_down_are_one_statement_with_what_they_are_for() -> None:
+    rule = "Always do this before a release:\n1. make test\n2. make docs\n3. git tag"
+    task = "Please fix these:\n1. the login page\n2. the logout page"
+
+    [found] = statements_of([said(f"Hello. {rule}\nThanks."), said(task, session="s2")])
+
+    assert found.text == "Always do this before a release: 1. make test 2. make docs 3. git tag"
+    assert "names several steps" in [part.reason for part in found.confidence.parts]
+
+
 def test_the_argument_of_a_slash_command_is_the_users_its_name_is_not() -> None:
     (statement,) = found("/never-push always keep each commit buildable")
 

@@ -9,11 +9,13 @@ from runlore.domain.statements.sentences import MessageSentence
 _QUESTION_MARK = re.compile(r"[?？][\s)\]!.…]*$")
 _CODE = re.compile(r"`|\w[/_]\w|[a-z][A-Z]|\w\.[a-z]{2,4}\b")
 _DIGIT = re.compile(r"\d")
+# The number of a step, which stands between others.
+_NUMBERED = re.compile(r"(?:^|\s)\d{1,2}[.)]\s")
 _ADDRESS = re.compile(r"https?://")
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 _CLAUSE = re.compile(r",|;|->|→|\bthen\b|\band\b|\bdann\b|\bpuis\b|\bluego\b|，|、")
-_STEPS_MIN = 4
+_STEPS_MIN, _NUMBERED_MIN = 4, 2
 _SHORT_WORDS, _LONG_WORDS, _VERY_LONG_WORDS = 4, 25, 40
 _LONG_MESSAGE, _VERY_LONG_MESSAGE, _MANY_LINES, _LATE_PLACE = 400, 1_500, 8, 5
 # Two characters of a script without spaces are about as much as a word.
@@ -102,7 +104,7 @@ def _shape(sentence: MessageSentence) -> list[str]:
     if unspaced := len(_UNSPACED.findall(sentence.plain)):
         words = max(words, unspaced // _CHARS_OF_WORD)
     checks = {
-        "digits": _DIGIT.search(sentence.text) is not None,
+        "digits": _DIGIT.search(_NUMBERED.sub(" ", sentence.text)) is not None,
         "address": _ADDRESS.search(sentence.text) is not None,
         "short": words < _SHORT_WORDS,
         "long": words > _LONG_WORDS,
@@ -116,4 +118,5 @@ def _shape(sentence: MessageSentence) -> list[str]:
 
 
 def _is_steps(plain: str) -> bool:
-    return len([part for part in _CLAUSE.split(plain) if part.strip()]) >= _STEPS_MIN
+    is_listed = len(_NUMBERED.findall(plain)) >= _NUMBERED_MIN
+    return is_listed or len([part for part in _CLAUSE.split(plain) if part.strip()]) >= _STEPS_MIN

@@ -5,6 +5,7 @@ for an agent, a plan that is handed over, the text of a hook.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runlore.domain.learning.own_words import cut_pasted
@@ -16,6 +17,10 @@ SENTENCE_CHARS_MAX = 600
 _READ_CHARS_MAX = 32_000
 
 _ENDS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|(?<=\w)\.{2,}\s*|(?<=[a-z0-9)])\.(?=[A-Z][a-z])")
+_STEPS = re.compile(
+    r"(?:^|(?<=[.!?] ))[^\n.!?]{3,200}:[ \t]*\n+(?:[ \t]*\d{1,2}[.)][ \t]+[^\n]{1,200}(?:\n|$)){2,12}",
+    re.MULTILINE,
+)
 _EDGES = " \t\r-*•#"
 _SLASH_COMMAND = re.compile(r"\s*/[A-Za-z][\w:.-]{0,80}(?:\s+|$)")
 # A line of a terminal or of a log.
@@ -53,8 +58,7 @@ def own_text(said: str) -> str:
 
 def sentences_of(said: UserMessage) -> tuple[MessageSentence, ...]:
     """The sentences of a message, in order."""
-    own = own_text(said.text)
-    parts = [part.strip(_EDGES) for part in _ENDS.split(own)]
+    parts = [part.strip(_EDGES) for part in _split(own_text(said.text))]
     kept = [part for part in parts if _is_said(part)]
     return tuple(
         MessageSentence(
@@ -66,6 +70,16 @@ def sentences_of(said: UserMessage) -> tuple[MessageSentence, ...]:
         )
         for place, part in enumerate(kept[:SENTENCES_MAX])
     )
+
+
+def _split(own: str) -> Iterator[str]:
+    """The sentences. Numbered steps are one with the line above them that says what they are for."""
+    place = 0
+    for steps in _STEPS.finditer(own):
+        yield from _ENDS.split(own[place : steps.start()])
+        yield steps[0]
+        place = steps.end()
+    yield from _ENDS.split(own[place:])
 
 
 def sentence_of(text: str) -> MessageSentence:
