@@ -14,7 +14,7 @@ import typer
 
 from runlore.cli.connect import choose_settings, open_operations
 from runlore.cli.terminal import let_go
-from runlore.cli.typer_commands import HelpfulCommand, Parameter, option
+from runlore.cli.typer_commands import CommandParameter, HelpfulCommand, option
 from runlore.config.settings import Settings
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
@@ -147,7 +147,7 @@ def _expand(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
 
 def _declare(name: str, annotation: object, default: object) -> inspect.Parameter:
     kind, parameter = get_args(annotation)
-    return cast("Parameter", parameter).declare(name, kind, default)
+    return cast("CommandParameter", parameter).declare(name, kind, default)
 
 
 def _collect_options(parameter: inspect.Parameter, options: Mapping[str, object]) -> object:
@@ -160,7 +160,7 @@ def _collect_options(parameter: inspect.Parameter, options: Mapping[str, object]
 
 def _read(annotation: object, value: object) -> object:
     kind, parameter = get_args(annotation)
-    return cast("Parameter", parameter).read(kind, value)
+    return cast("CommandParameter", parameter).read(kind, value)
 
 
 def _default(field: dataclasses.Field[object]) -> object:

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import orjson
 
-from runlore.cli.typer_commands import Parameter, argument, option
+from runlore.cli.typer_commands import CommandParameter, argument, option
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.lazy import dataclass
@@ -35,12 +35,12 @@ def require_person(told: str) -> None:
         )
 
 
-def number(usage: str, about: str) -> Parameter:
+def number(usage: str, about: str) -> CommandParameter:
     name = usage.partition(" ")[0]
     return option(usage, about, lambda text: whole_number(text, name))
 
 
-def json_option(usage: str, about: str, *, example: str) -> Parameter:
+def json_option(usage: str, about: str, *, example: str) -> CommandParameter:
     name = usage.partition(" ")[0]
     return option(usage, about, lambda text: _json_object(text, name, example=example))
 
@@ -49,7 +49,9 @@ def one_of(choices: type[WordT], name: str) -> Callable[[str], WordT]:
     return lambda text: word(choices, text, name)
 
 
-def any_of(usage: str, choices: type[WordT], name: str, *, about: str = "", otherwise: str = "") -> Parameter:
+def any_of(
+    usage: str, choices: type[WordT], name: str, *, about: str = "", otherwise: str = ""
+) -> CommandParameter:
     """A repeatable option that narrows a list; `otherwise` is what the list holds without it."""
     left_out = f"; {otherwise} if left out" if otherwise else ""
     text = f"{about or f'Only this {name}'}: {', '.join(choices)}{left_out}. Repeatable."

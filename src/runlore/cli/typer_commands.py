@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-class Parameter(NamedTuple):
+class CommandParameter(NamedTuple):
     """How an argument or an option is written on the command line, and how its text is read.
 
     It stands in `Annotated` beside the type that the command gets. A tuple or a frozenset is repeatable."""
@@ -43,15 +43,15 @@ class Parameter(NamedTuple):
         return self.parse(value) if self.parse and isinstance(value, str) else value
 
 
-def option(usage: str, about: str, parse: Callable[[str], object] | None = None) -> Parameter:
+def option(usage: str, about: str, parse: Callable[[str], object] | None = None) -> CommandParameter:
     """An option from how it is used: `--limit N`, `--state --status STATE`, or for a flag `--yes -y`."""
     words = usage.split()
     names = tuple(word for word in words if word.startswith("-"))
-    return Parameter(names, " ".join(words[len(names) :]) or None, about, parse)
+    return CommandParameter(names, " ".join(words[len(names) :]) or None, about, parse)
 
 
-def argument(metavar: str, about: str, parse: Callable[[str], object] | None = None) -> Parameter:
-    return Parameter((), metavar, about, parse)
+def argument(metavar: str, about: str, parse: Callable[[str], object] | None = None) -> CommandParameter:
+    return CommandParameter((), metavar, about, parse)
 
 
 def group(about: str, *, cls: type[TyperGroup] | None = None) -> typer.Typer:
