@@ -155,7 +155,7 @@ class _Made:
         sieve = Sieve(cap=policy.max_candidates_per_run, personal=self.before.personal)
         sieve.add_labels((*find_labelled(request.text), *find_remember_requests(request.text)))
         for each in sieve.result().statements:
-            asked = Labelled(kind=each.kind, text=each.text, is_asked=each.is_asked)
+            asked = Labelled(kind=each.kind, text=each.text, is_asked=each.is_asked, reach=each.reach)
             draft = remembered_draft(asked, run.source, evidence, binding=binding, provenance=TRUSTED)
             if not each.is_asked:
                 scope = scope_of(ScopeKind.PROJECT, [binding])

@@ -7,6 +7,7 @@ several instructions in one message the last wins.
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from runlore.domain import limits
 from runlore.domain.detectors.instruction_words import SENTENCE_ENDS, Instruction, has_phrase, instructions_in
@@ -58,7 +59,7 @@ def candidates_of(match: Match) -> tuple[Labelled, ...]:
     own = _own(match.request)
     statements = find_remember_requests(own)
     if statements:
-        return tuple(_asked_to_keep(each.kind, each.text, is_asked=True) for each in statements)
+        return tuple(replace(each, text=excerpt(each.text, limits.SUMMARY_CHARS_MAX)) for each in statements)
     asked = instruction_in(match.request)
     if asked is None or any(found.steps for found in match.occurrences):
         return ()

@@ -21,6 +21,7 @@ from runlore.domain.prompts.injected import strip_injected, without_notes
 from runlore.domain.prompts.run_memory import RunMemory, RunText
 from runlore.domain.record import JsonObject, JsonValue, Kind
 from runlore.domain.records.contracts import check_summary
+from runlore.domain.scope import ScopeKind
 from runlore.domain.text.excerpt import excerpt
 
 KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION)
@@ -68,8 +69,8 @@ class Dropped(StrEnum):
 class Statement:
     """Something that a run says, of which a candidate can be made. `key` tells when two say the same.
 
-    `is_label` is a label that is the user's own word, `is_asked` what they ask to remember; `is_pasted` is a
-    label that may have been pasted."""
+    `is_label` is a label that is the user's own word, `is_asked` what they ask to remember, and
+    `reach` where; `is_pasted` is a label that may have been pasted."""
 
     kind: Kind
     text: str
@@ -78,6 +79,7 @@ class Statement:
     is_label: bool = False
     is_pasted: bool = False
     is_asked: bool = False
+    reach: ScopeKind | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,11 @@ class Sieve:
             found = self._read(label.kind, label.text, confidence)
             if isinstance(found, Statement):
                 found = replace(
-                    found, is_label=not label.is_pasted, is_pasted=label.is_pasted, is_asked=label.is_asked
+                    found,
+                    is_label=not label.is_pasted,
+                    is_pasted=label.is_pasted,
+                    is_asked=label.is_asked,
+                    reach=label.reach,
                 )
             self._add(found)
 

@@ -17,6 +17,7 @@ from runlore.domain.claims.support_words import ANAPHORS, LINKS, SPEAKERS, SUBJE
 from runlore.domain.claims.wording import fold_wording, read_words
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind
+from runlore.domain.scope import ScopeKind
 from runlore.domain.text.inline_spans import Span, code_spans, mask_spans, quotations
 from runlore.domain.text.pasted import find_pasted, without
 
@@ -79,12 +80,14 @@ DANGLING = _words(
 @dataclass(frozen=True, kw_only=True)
 class Labelled:
     """One labelled statement. `is_pasted` where it may be somebody else's: it stands behind pasted text.
-    `is_asked` where the user asks to remember it, in words of their own."""
+    `is_asked` where the user asks to remember it, in words of their own; `reach` is where these say that it
+    holds, None where they say nothing of that."""
 
     kind: Kind
     text: str
     is_pasted: bool = False
     is_asked: bool = False
+    reach: ScopeKind | None = None
 
 
 def find_labelled(request: str) -> tuple[Labelled, ...]:

@@ -2,11 +2,13 @@
 
 Each sentence of it is a statement by itself, and its kind is what it says. Nothing is asked where the phrase
 stands in a question ("do you remember that ...?"), tells of a memory ("remember when ..."), is quoted or was
-pasted. "Remember to ..." asks for an act and states nothing. The task that follows is no part of it.
+pasted, or where it holds for the task at hand. "Remember to ..." asks for an act and states nothing. The task
+that follows is no part of it. Words such as "in all my projects" say whose it is.
 """
 
 import re
 from collections.abc import Iterator
+from enum import IntEnum
 from itertools import islice
 
 from runlore.domain import limits
@@ -28,26 +30,60 @@ from runlore.domain.learning.labels import (
 )
 from runlore.domain.learning.own_words import cut_pasted
 from runlore.domain.record import Kind
+from runlore.domain.scope import ScopeKind
 
 _READ_CHARS_MAX = 64_000
 HINTS = ("remember", "memori", "in mind", "forget", "merk", "retiens", "souviens", "recuerda")
 """One of these stands in every request that asks to remember something; most have none."""
 
+_PLACES = r"(?:projects?|repos?|repositor(?:y|ies)|codebases?)"
+_ALL_PLACES = (
+    r"(?:in|for|across|throughout)[ \t](?:(?:all|every|each|any)(?:[ \t](?:the|of|my|our|other|single)){0,3}"
+    rf"|(?:all[ \t])?(?:my|our)(?:[ \t]other)?(?=[ \t]\w{{3,11}}s\b))[ \t]{_PLACES}|across[ \t]{_PLACES}"
+    rf"|(?:no[ \t]matter|regardless[ \t]of|independent(?:ly)?[ \t](?:of|from)|whatever)"
+    rf"(?:[ \t](?:in|which|what|the)){{0,2}}[ \t]{_PLACES}"
+)
+_FAR = rf"(?:globally|everywhere(?:[ \t]i[ \t]work)?|wherever[ \t]i[ \t](?:work|am|go|code)|{_ALL_PLACES})"
+_NEAR = rf"(?:in|for|within)[ \t](?:this|the|our)[ \t]{_PLACES}"
+_NOW = (
+    r"(?:(?:in|for|during|within)[ \t](?:the[ \t]rest[ \t]of[ \t])?(?:this|the[ \t]current)"
+    r"[ \t](?:task|session|conversation|chat|run|turn|question|ticket|message|thread)"
+    r"|(?:just|only)[ \t]for[ \t](?:now|today|the[ \t]moment)|for[ \t](?:today|the[ \t]moment)|right[ \t]now"
+    r"|temporarily|(?:un)?til(?:l)?[ \t][^.!?;:,\n]{1,40}(?=,))"
+)
+_REACH = rf"(?:(?:just|only|and)[ \t])?(?:{_FAR}|{_NEAR}|{_NOW})(?:[ \t]only)?"
+_VERB = (
+    r"(?:remember|memori[sz]e|keep[ \t]in[ \t]mind|(?:don['’]?t|do[ \t]not)[ \t]forget"
+    r"|merke?[ \t]dir|retiens|souviens-toi|recuerda)"
+)
 _ASKED = re.compile(
     r"(?:^|(?<=[.!?;])[ \t]|(?<=[。！？])|(?P<joint>,?[ \t](?=(?:and|then)[ \t])))"
     r"[ \t]{0,8}(?:[-*+•][ \t]{1,4})?"
-    r"(?:(?:please|pls|also|and|then|so|ok|okay|hey|hi|btw|kindly|now|just|bitte)\b,?[ \t]{1,4}){0,4}"
+    r"(?:(?:please|pls|also|and|then|so|ok|okay|hey|hi|btw|kindly|now|just|bitte|from[ \t]now[ \t]on"
+    r"|as[ \t]a[ \t]rule)\b,?[ \t]{1,4}){0,4}"
+    rf"(?:(?P<lead>{_REACH}),?[ \t]{{1,4}}(?:please[ \t]{{1,4}})?)?"
     r"(?P<polite>(?:can|could|will|would)[ \t]you[ \t]{1,4}(?:please[ \t]{1,4})?)?"
     r"(?:i(?:[ \t]want|[ \t]need|['’]d[ \t]like|[ \t]would[ \t]like)[ \t]you[ \t]to[ \t]{1,4})?"
-    r"(?:always[ \t]{1,4})?"
-    r"(?:remember|memori[sz]e|keep[ \t]in[ \t]mind|(?:don['’]?t|do[ \t]not)[ \t]forget"
-    r"|merke?[ \t]dir|retiens|souviens-toi|recuerda)"
+    rf"(?:always[ \t]{{1,4}})?{_VERB}(?:,?[ \t]{{1,4}}(?P<how>{_REACH})(?=[ \t:：,]))?"
     r"(?:,?[ \t]{1,4}(?:that|dass|que)(?P<that>[ \t]{1,4}(?=\S))"
     r"|(?:[ \t]{1,4}(?:this|these|the[ \t]following)(?:[ \t](?:fact|facts|rule|rules|things?|points?)){0,2})?"
-    r"(?:[ \t]for[ \t](?:later|me|next[ \t]time|the[ \t]future))?[ \t]{0,4}(?P<list>[:：]\s{0,8})"
+    rf"(?:[ \t](?:for[ \t](?:later|me|next[ \t]time|the[ \t]future)|(?P<where>{_REACH})))?[ \t]{{0,4}}"
+    r"(?P<list>[:：]\s{0,8})"
     r"|[ \t]{1,4}this(?P<behind>[ \t]{0,4}(?:[.,!]|[ \t][–—-])[ \t]{0,4})(?=\S)"
     r"|(?P<bare>,[ \t]{1,4}(?=\S)|[ \t]{1,4}(?=(?:i|we|my|our|the|all|every)[ \t])))",
     re.I | re.M,
+)
+_LEADING_REACH = re.compile(rf"(?:{_REACH}),?[ \t]+", re.I)
+_NAMES_ALL_PLACES = re.compile(rf"\b(?:{_ALL_PLACES})\b", re.I)
+_FAR_ONLY, _NEAR_ONLY = (re.compile(rf"(?:and[ \t])?{reach}\b", re.I) for reach in (_FAR, _NEAR))
+_ENDS_NOW = re.compile(rf"[ \t](?:just[ \t]|only[ \t])?{_NOW}(?:[ \t]only)?\Z", re.I)
+# "Don't remember that ...", "a function that will remember that ...".
+_UNASKED = re.compile(
+    r"\b(?:(?:don['’]?t|do[ \t]not|never|not|no[ \t]need|needn['’]t|stop)(?:[ \t][a-z]+){0,3}?"
+    r"|(?<!you[ \t])(?<!we[ \t])(?:will|can|should|must|could|would)"
+    r"|(?<!you[ \t])(?<!sure[ \t])(?<!need[ \t])(?<!have[ \t])(?<!want[ \t])(?<!try[ \t])to)"
+    rf"[ \t](?:remember|memori[sz]e|keep[ \t]in[ \t]mind)(?:[ \t]{_REACH})?[ \t](?:that|this|these|it)\b",
+    re.I,
 )
 _AND_THAT = re.compile(r",?[ \t]and[ \t]that[ \t]", re.I)
 _LEAD_CHARS = 200
@@ -72,6 +108,18 @@ _SPEAKER = {"i", "i'm", "i'd", "i've", "i'll"}
 _DECIDED = {"decided", "agreed", "chose", "settled"}
 
 
+class _Reach(IntEnum):
+    """How far the words of a request reach."""
+
+    NONE = 0
+    NOW = 1
+    NEAR = 2
+    FAR = 3
+
+
+_SCOPES = {_Reach.NEAR: ScopeKind.PROJECT, _Reach.FAR: ScopeKind.PERSONA}
+
+
 def find_remember_requests(request: str) -> tuple[Labelled, ...]:
     """The statements that a request asks to remember, in order: a bounded number of them."""
     own = cut_pasted(request)[:_READ_CHARS_MAX]
@@ -79,7 +127,7 @@ def find_remember_requests(request: str) -> tuple[Labelled, ...]:
     if not any(hint in said for hint in HINTS):
         return ()
     inert = inert_spans(own)
-    found: list[str] = []
+    found: dict[str, _Reach] = {}
     done = 0
     for asked in _ASKED.finditer(own):
         place = asked.end()
@@ -88,11 +136,24 @@ def find_remember_requests(request: str) -> tuple[Labelled, ...]:
             end = _PARAGRAPH_END.search(own, place)
             text = own[place : end.start() if end else len(own)]
             taken = _one(asked, text) if asked["list"] is None and asked["behind"] is None else _all(text)
-            found += islice(taken, limits.REMEMBERED_PER_RUN_MAX)
+            reach = _reach_of(asked["lead"] or asked["how"] or asked["where"] or "")
+            if reach is not _Reach.NOW:
+                found |= dict.fromkeys(islice(taken, limits.REMEMBERED_PER_RUN_MAX), reach)
             done = place + 1
             if asked["list"] is not None:
                 done = place + len(text)
-    return tuple(map(_label, dict.fromkeys(found)))[: limits.REMEMBERED_PER_RUN_MAX]
+    labels = (_label(statement, reach) for statement, reach in found.items())
+    return tuple(filter(None, labels))[: limits.REMEMBERED_PER_RUN_MAX]
+
+
+def asks_nothing_lasting(sentence: str) -> bool:
+    """Whether a sentence speaks of remembering something and wants nothing kept: it denies that, tells what a
+    program is to remember, or means the task at hand."""
+    if not any(hint in sentence.casefold() for hint in HINTS):
+        return False
+    asked = _ASKED.search(sentence)
+    reach = _Reach.NONE if asked is None else _reach_of(asked["lead"] or asked["how"] or asked["where"] or "")
+    return reach is _Reach.NOW or _UNASKED.search(sentence) is not None
 
 
 def statements_in(text: str) -> tuple[str, ...]:
@@ -124,8 +185,25 @@ def _is_asked(asked: "re.Match[str]") -> bool:
     return is_command(words) or is_order(words)
 
 
-def _label(statement: str) -> Labelled:
-    return Labelled(kind=kind_of(statement), text=statement, is_asked=True)
+def _label(statement: str, asked: "_Reach") -> Labelled | None:
+    """A statement with whose it is, by the words of the request or by its own; None where it ends with the
+    task at hand."""
+    lead = _LEADING_REACH.match(statement)
+    reach = asked or _reach_of(lead[0] if lead else "")
+    if reach is _Reach.NOW or _ENDS_NOW.search(statement):
+        return None
+    if _NAMES_ALL_PLACES.search(statement):
+        reach = _Reach.FAR
+    kind = kind_of(statement[lead.end() :] if lead and lead.end() < len(statement) else statement)
+    return Labelled(kind=kind, text=statement, is_asked=True, reach=_SCOPES.get(reach))
+
+
+def _reach_of(words: str) -> "_Reach":
+    if not words:
+        return _Reach.NONE
+    if _FAR_ONLY.match(words):
+        return _Reach.FAR
+    return _Reach.NEAR if _NEAR_ONLY.match(words) else _Reach.NOW
 
 
 def _one(asked: "re.Match[str]", text: str) -> Iterator[str]:

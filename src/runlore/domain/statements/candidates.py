@@ -10,7 +10,7 @@ from dataclasses import replace
 from runlore.domain import limits
 from runlore.domain.learning.extraction import Sieve
 from runlore.domain.learning.labels import LABEL_CONFIDENCE, Labelled, find_labelled
-from runlore.domain.learning.remember_requests import find_remember_requests
+from runlore.domain.learning.remember_requests import asks_nothing_lasting, find_remember_requests
 from runlore.domain.record import OWN_WORDS, EvidenceRef, JsonValue, Source
 from runlore.domain.records.admission import Draft
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
@@ -33,7 +33,9 @@ def proposable(
     What it labels is left to the labels; with `leaves_reminders` others see to what it asks to remember."""
     found: list[OwnStatement] = []
     for each in stated:
-        if not _is_told_elsewhere(each.text, asked or each.text, leaves_reminders=leaves_reminders):
+        if not asks_nothing_lasting(each.text) and not _is_told_elsewhere(
+            each.text, asked or each.text, leaves_reminders=leaves_reminders
+        ):
             kept = sieve.add_said(each.kind, each.text, each.confidence.points)
             found += [] if kept is None else [replace(each, text=kept.text)]
     return found
@@ -72,7 +74,7 @@ def remembered_draft(
 ) -> Draft:
     """The candidate of what a user asks to remember. It belongs where its words call for, as what is said
     without being asked for does, and stands first."""
-    kind = scope_kind(asked.kind, SentenceFeatures(sentence_of(asked.text)))
+    kind = asked.reach or scope_kind(asked.kind, SentenceFeatures(sentence_of(asked.text)))
     parts: dict[str, JsonValue] = {"reminder": LABEL_CONFIDENCE}
     return Draft(
         kind=asked.kind,

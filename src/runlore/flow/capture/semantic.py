@@ -250,7 +250,7 @@ def statement_draft(sight: CaptureView, statement: Statement) -> Draft:
     """The candidate of a statement. What the user's own request says is trusted; all else is as the
     conversation that it comes from. What a model took for a statement and asks for something is reviewed."""
     if statement.is_asked:
-        asked = Labelled(kind=statement.kind, text=statement.text, is_asked=True)
+        asked = Labelled(kind=statement.kind, text=statement.text, is_asked=True, reach=statement.reach)
         source, evidence = _source(sight.run), _input_ref(sight.run)
         return remembered_draft(asked, source, evidence, binding=sight.binding, provenance=TRUSTED)
     is_own = statement.is_label or is_said(own_words(sight.text.asked), statement.text)
