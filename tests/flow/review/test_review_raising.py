@@ -228,7 +228,9 @@ class TestNoWiderThanThePolicy:
         put_policy(world, publication={"allow_api_origin_active_publication": True})
         record = provisional(world)
 
-        assert supported(world, record, origin=Origin.API) == record
+        told = supported(world, record, origin=Origin.API)
+        assert (told.evidence_refs, standing(world, told)) == (record.evidence_refs, STAYS)
+        assert told.policy_decision is PolicyDecision.ESCALATED
         assert jobs(world) == ()
 
     def test_procedures_and_tainted_ones_are_never_raised(self, world: World) -> None:

@@ -19,25 +19,21 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.learning.extraction import SCHEMA, Dropped, Sieve, Sieved, Statement, document
 from runlore.domain.learning.labels import find_labelled
 from runlore.domain.learning.remember_requests import find_remember_requests
-from runlore.domain.policies.learning_policy import Mode
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.prompts.run_memory import Capture, CaptureState
 from runlore.domain.record import (
     PROMPT_KINDS,
-    EvidenceRef,
     Layer,
-    Move,
     Origin,
-    PublishTier,
     Record,
     RecordId,
     StateReason,
     VerificationStatus,
 )
 from runlore.domain.records.admission import Draft, Stamp, admit
-from runlore.domain.records.audit import DAEMON, Act, apply_record_move
+from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import Run, RunId
-from runlore.domain.runs.job import ASKED_LATER, Job, JobKind, retry_at
+from runlore.domain.runs.job import ASKED_LATER, Job, retry_at
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.text.excerpt import excerpt
 from runlore.flow.capture.semantic import (
@@ -55,8 +51,8 @@ from runlore.flow.capture.semantic import (
 from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.capture.uncaptured import note_unlooked
 from runlore.flow.model_budget import MODEL_BUDGET, BudgetedModels, budget_renews_at
-from runlore.flow.policies import current_learning
-from runlore.flow.queueing import queue, queue_recurring
+from runlore.flow.publish.promote_tier import amend, note_support, with_evidence
+from runlore.flow.queueing import queue_recurring
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.ids import Ids
 from runlore.ports.model import ModelFailure, ModelPurpose, Question
@@ -220,36 +216,20 @@ class Capturing:
                 if not is_turned_down(tx, each.record, since=ended_at):
                     propose(tx, intake, [each.draft])
             else:
-                told = replace(act, reason="a later run says the same")
-                is_tainted = each.record.provenance.tainted
-                add_evidence(tx, self.ids, known, each.record.evidence_refs, act=told, is_tainted=is_tainted)
+                note_said_again(tx, self.ids, known, each.record, act.at, is_wish=each.draft.is_own)
 
 
-def add_evidence(
-    tx: Transaction,
-    ids: Ids,
-    known: Record,
-    refs: Sequence[EvidenceRef],
-    *,
-    act: Act,
-    is_tainted: bool = False,
+def note_said_again(
+    tx: Transaction, ids: Ids, known: Record, new: Record, at: datetime, *, is_wish: bool = False
 ) -> None:
-    """Add evidence to a record that stands. What was read from outside raises nothing, whoever says the same;
-    and only where automation is enabled does anybody look, so that elsewhere what was found before stands."""
-    fresh = [ref for ref in refs if ref not in known.evidence_refs]
-    room = limits.EVIDENCE_REFS_MAX - len(known.evidence_refs)
-    if not fresh[:room]:
-        return
-    is_verified = (
-        known.publish_tier is PublishTier.PROVISIONAL
-        and not is_tainted
-        and current_learning(tx).mode is Mode.ENABLED
-    )
-    status = VerificationStatus.PENDING if is_verified else known.verification_status
-    after = replace(known, evidence_refs=(*known.evidence_refs, *fresh[:room]), verification_status=status)
-    tx.write([apply_record_move(known, Move.AMEND, act, after=after)])
-    if is_verified:
-        queue(tx, ids, JobKind.VERIFY, [known.record_id], at=act.at)
+    """Note on a record that stands that a later run says the same. What was read from outside raises nothing,
+    whoever says the same."""
+    act = Act(actor=DAEMON, at=at, reason="a later run says the same")
+    refs = new.evidence_refs
+    if not new.provenance.tainted:
+        note_support(tx, ids, known, act, origin=Origin.DAEMON, evidence=refs, is_wish=is_wish)
+    elif with_evidence(known, refs) != known.evidence_refs:
+        amend(tx, known, replace(known, evidence_refs=with_evidence(known, refs)), act)
 
 
 def _sieve(sight: CaptureView, known: Sequence[Statement] = ()) -> Sieve:

@@ -30,7 +30,12 @@ from runlore.domain.taint import inherit
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.importing import is_paused
 from runlore.flow.capture.session_lock import Beat, run_turn_if_any, skip_beat
-from runlore.flow.pipeline.capturing import draft_record, find_equal_record, is_turned_down
+from runlore.flow.pipeline.capturing import (
+    draft_record,
+    find_equal_record,
+    is_turned_down,
+    note_said_again,
+)
 from runlore.flow.pipeline.keeping_skills import SavingByItself, waits_for_model
 from runlore.flow.pipeline.repeating import (
     propose_noted,
@@ -210,9 +215,12 @@ class LearningSkills:
         made = 0
         for draft in () if _is_made(tx, run) else drafts:
             record = _try_record(draft, at)
-            if record is None or find_equal_record(tx, record, at) is not None:
+            known = None if record is None else find_equal_record(tx, record, at)
+            if record is None:
                 continue
-            if not is_turned_down(tx, record, since=run.finished_at):
+            if known is not None:
+                note_said_again(tx, self.ids, known, record, at, is_wish=True)
+            elif not is_turned_down(tx, record, since=run.finished_at):
                 propose(tx, intake, [draft])
                 made += 1
         return made

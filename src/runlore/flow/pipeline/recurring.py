@@ -27,8 +27,9 @@ from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.statements.user_messages import UserMessage
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.session_lock import Beat, skip_beat
-from runlore.flow.pipeline.capturing import add_evidence, draft_record, find_equal_record, is_turned_down
+from runlore.flow.pipeline.capturing import draft_record, find_equal_record, is_turned_down
 from runlore.flow.policies import current_capture, current_learning, current_run_memory
+from runlore.flow.publish.promote_tier import note_support
 from runlore.flow.queueing import queue
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.clock import Clock
@@ -109,7 +110,8 @@ class Recurring:
 
     def _amend(self, tx: Transaction, known: Record, statement: OwnStatement, act: Act) -> None:
         if known.state is State.ACTIVE:
-            add_evidence(tx, self.ids, known, evidence_of(statement.said), act=act)
+            evidence = evidence_of(statement.said)
+            note_support(tx, self.ids, known, act, origin=Origin.DAEMON, evidence=evidence, is_wish=True)
             return
         after = _add_session_evidence(known, statement)
         if after == known:

@@ -10,9 +10,9 @@ from datetime import datetime
 from runlore.domain.claims.rivals import Surroundings, in_the_way, twin_of
 from runlore.domain.claims.support import Support
 from runlore.domain.lazy import dataclass
-from runlore.domain.policies.learning_policy import Action, LearningPolicy, Mode
+from runlore.domain.policies.learning_policy import Action, LearningPolicy
 from runlore.domain.policies.verdict import baseline, review_of
-from runlore.domain.record import PROMPT_KINDS, Origin, PolicyDecision, Record, RecordId, VerificationStatus
+from runlore.domain.record import PolicyDecision, Record, RecordId, VerificationStatus
 from runlore.domain.records.agents_word import rests_on_agents_word
 from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.runs.job import Job
@@ -20,7 +20,7 @@ from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.neighbours import surroundings
 from runlore.flow.pipeline.reviewing import ROUNDS_MAX, evidence_sources, moving
 from runlore.flow.policies import learning_in_force
-from runlore.flow.publish.promote_tier import amend, is_raisable, raise_tier
+from runlore.flow.publish.promote_tier import amend, escalate, is_raisable, may_raise, raise_tier
 from runlore.flow.review.verification import support_for, witnesses
 from runlore.ports.clock import Clock
 from runlore.ports.run_memories import RunMemories
@@ -41,7 +41,7 @@ class _Against:
     """Why a supported learning is not raised, and whether a person has to decide on it."""
 
     reason: str
-    escalates: bool = False
+    escalates: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class Verifying:
             return True
 
     def _support(self, collections: Collections, learning: Learning, beat: Beat) -> Support:
-        if not _is_ours(learning):
+        if not may_raise(learning.record, learning.policy):
             return Support.NONE
         # A policy may trust callers; yet the runs that an agent names are its own, no witness of its word.
         trusting = learning.policy.publication.allow_api_origin_active_publication
@@ -95,22 +95,10 @@ def _provisional(collections: Collections, record_id: RecordId, now: datetime) -
     return Learning(record=record, policy=policy, revision=revision)
 
 
-def _is_ours(learning: Learning) -> bool:
-    """Whether automation may look at it at all: never procedures, tainted ones, nor API callers' unasked."""
-    record, policy = learning.record, learning.policy
-    trusted = record.origin is Origin.DAEMON or policy.publication.allow_api_origin_active_publication
-    return (
-        policy.mode is Mode.ENABLED
-        and record.kind in PROMPT_KINDS
-        and not record.provenance.tainted
-        and trusted
-    )
-
-
 def _write(tx: Transaction, learning: Learning, support: Support, now: datetime) -> None:
     record = learning.record
     told = f"policy revision {learning.revision}: "
-    if not _is_ours(learning):
+    if not may_raise(record, learning.policy):
         _give_back(tx, record, _act(told + "automation does not look at it", now))
         return
     if support is not Support.SUPPORTED:
@@ -123,8 +111,7 @@ def _write(tx: Transaction, learning: Learning, support: Support, now: datetime)
     against = _against(learning, around, now)
     if against:
         after = replace(record, verification_status=VerificationStatus.VERIFIED)
-        if against.escalates:
-            after = replace(after, policy_decision=PolicyDecision.ESCALATED, policy_actor=DAEMON)
+        after = escalate(after) if against.escalates else after
         if after != record:
             amend(tx, record, after, _act(f"{told}supported, but {against.reason}", now))
         return
@@ -138,7 +125,7 @@ def _write(tx: Transaction, learning: Learning, support: Support, now: datetime)
 
 
 def _give_back(tx: Transaction, record: Record, act: Act) -> None:
-    """Let a learning that waits have the status that it had before: nobody has looked."""
+    """Give a learning that waits its status back: nobody has looked, so a person is told."""
     if record.verification_status is not VerificationStatus.PENDING:
         return
     told = (
@@ -147,11 +134,11 @@ def _give_back(tx: Transaction, record: Record, act: Act) -> None:
     earlier = next(
         (VerificationStatus(str(status)) for status in told if status not in _NOTHING_SAID), _UNVERIFIED
     )
-    amend(tx, record, replace(record, verification_status=earlier), act)
+    amend(tx, record, escalate(replace(record, verification_status=earlier)), act)
 
 
 def _against(learning: Learning, around: Surroundings, now: datetime) -> _Against | None:
-    """What keeps a supported learning provisional. Of a contradiction somebody has to be told."""
+    """What keeps a supported learning provisional. Somebody has to be told, unless another one says it."""
     record = learning.record
     twin = twin_of(record, around)
     if baseline(record, learning.policy, now).action is not Action.PUBLISH_ACTIVE:
@@ -159,9 +146,9 @@ def _against(learning: Learning, around: Surroundings, now: datetime) -> _Agains
     if not _is_judged_active(learning):
         return _Against(reason="the judge has not said that it may be active")
     if twin is not None:
-        return _Against(reason=f"it repeats {twin.record_id}")
+        return _Against(reason=f"it repeats {twin.record_id}", escalates=False)
     for other in in_the_way(record, around):
-        return _Against(reason=f"it contradicts {other.record_id}", escalates=True)
+        return _Against(reason=f"it contradicts {other.record_id}")
     return None
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Refused
-from runlore.domain.policies.learning_policy import Mode
+from runlore.domain.policies.learning_policy import LearningPolicy, Mode
 from runlore.domain.record import (
     PROMPT_KINDS,
     RECORD,
@@ -17,7 +17,7 @@ from runlore.domain.record import (
     Record,
     VerificationStatus,
 )
-from runlore.domain.records.audit import Act, apply_record_move
+from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.records.publication import raise_obstacles
 from runlore.domain.runs.job import JobKind
 from runlore.flow.neighbours import surroundings
@@ -78,25 +78,51 @@ def amend(tx: Transaction, record: Record, after: Record, act: Act) -> Record:
     return change.record
 
 
+def may_raise(record: Record, policy: LearningPolicy) -> bool:
+    """Whether automation may raise it at all: never procedures, tainted ones, nor API callers' unasked."""
+    trusted = record.origin is Origin.DAEMON or policy.publication.allow_api_origin_active_publication
+    return (
+        policy.mode is Mode.ENABLED
+        and record.kind in PROMPT_KINDS
+        and not record.provenance.tainted
+        and trusted
+    )
+
+
+def escalate(record: Record) -> Record:
+    """The same learning, before a person: it stands in the review list until they decide."""
+    return replace(record, policy_decision=PolicyDecision.ESCALATED, policy_actor=DAEMON)
+
+
 def note_support(
-    tx: Transaction, ids: Ids, record: Record, act: Act, *, origin: Origin, evidence: tuple[EvidenceRef, ...]
+    tx: Transaction,
+    ids: Ids,
+    record: Record,
+    act: Act,
+    *,
+    origin: Origin,
+    evidence: tuple[EvidenceRef, ...],
+    is_wish: bool = False,
 ) -> Record:
-    """Add evidence that something else brought to a provisional learning, and have it looked at where
-    automation is enabled: elsewhere nobody would look, and what was found before stands.
+    """Note that somebody else says what a record says. A provisional learning is looked at again; where
+    automation may not raise it, or the user wishes it kept, it is escalated. What came from outside says it
+    for nobody: the caller leaves that out.
 
     What a caller of the API named as evidence never counts for what Runlore captured itself.
     """
     refs = with_evidence(record, evidence)
     trusted = origin is Origin.DAEMON or record.origin is Origin.API
-    if not trusted or refs == record.evidence_refs or not is_raisable(record, act.at):
-        return record
+    after = replace(record, evidence_refs=refs) if trusted else record
     if record.kind not in PROMPT_KINDS or record.provenance.tainted:
         return record
-    after = replace(record, evidence_refs=refs)
-    if current_learning(tx).mode is Mode.ENABLED:
-        after = replace(after, verification_status=VerificationStatus.PENDING)
-        queue(tx, ids, JobKind.VERIFY, [record.record_id], at=act.at)
-    return amend(tx, record, after, act)
+    if refs != record.evidence_refs and is_raisable(record, act.at):
+        is_looked_at = trusted and may_raise(record, current_learning(tx))
+        if is_wish or not is_looked_at:
+            after = escalate(after)
+        if is_looked_at:
+            after = replace(after, verification_status=VerificationStatus.PENDING)
+            queue(tx, ids, JobKind.VERIFY, [record.record_id], at=act.at)
+    return record if after == record else amend(tx, record, after, act)
 
 
 def with_evidence(record: Record, evidence: tuple[EvidenceRef, ...]) -> tuple[EvidenceRef, ...]:

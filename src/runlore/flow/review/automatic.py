@@ -125,11 +125,12 @@ def ruling(case: Case, opinion: Opinion, around: Surroundings, now: datetime) ->
 
 
 def find_repeated(action: Action, candidate: Record, around: Surroundings) -> Record | None:
-    """The learning that a candidate is a duplicate of; none for one that is rejected, or of a refuted one."""
+    """The learning that a candidate is a duplicate of; none for one that is rejected, of a refuted one, or of
+    one that came from outside where this did not."""
     twin = twin_of(candidate, around)
     if twin is None or action is Action.REJECT or _is_refuted(twin):
         return None
-    return twin
+    return twin if twin.provenance.tainted <= candidate.provenance.tainted else None
 
 
 def review(case: Case, opinion: Opinion, ruled: ReviewRuling, now: datetime) -> Review:

@@ -83,7 +83,7 @@ def due_items(learnings: Iterable[Record]) -> tuple[WaitingRecord, ...]:
 
 
 def _held_back(records: Records, where: RecordFilter) -> tuple[Record, ...]:
-    """The provisional learnings that found support and were escalated, the newest first."""
+    """The provisional learnings that were escalated and not refuted since, the newest first."""
     escalated = replace(
         where,
         states=frozenset({State.ACTIVE}),
@@ -91,7 +91,7 @@ def _held_back(records: Records, where: RecordFilter) -> tuple[Record, ...]:
         decisions=frozenset({PolicyDecision.ESCALATED}),
     )
     found = records.page(escalated, limit=limits.REVALIDATIONS_LISTED_MAX)
-    return tuple(each for each in found if each.verification_status is VerificationStatus.VERIFIED)
+    return tuple(each for each in found if each.verification_status is not VerificationStatus.FAILED)
 
 
 def held_items(records: Records, learnings: Iterable[Record], now: datetime) -> tuple[WaitingRecord, ...]:
@@ -100,18 +100,22 @@ def held_items(records: Records, learnings: Iterable[Record], now: datetime) -> 
 
 
 def _held_item(record: Record, around: Surroundings, now: datetime) -> WaitingRecord:
-    against = [f"contradicts {other.record_id}: {other.summary!r}" for other in in_the_way(record, around)]
+    against = [
+        f": it contradicts {other.record_id}: {other.summary!r}" for other in in_the_way(record, around)
+    ]
+    is_supported = record.verification_status is VerificationStatus.VERIFIED
+    told = "supported by its evidence" if is_supported else "said again"
     return WaitingRecord(
         record=record,
         outcome=Consequences(obstacles=raise_obstacles(record, around, now)),
         attention=(
-            *(f"supported by its evidence, yet provisional: it {each}" for each in against or _NOTHING_LEFT),
+            *(f"{told}, yet provisional{each}" for each in against or _NOTHING_AGAINST),
             *_attention(record),
         ),
     )
 
 
-_NOTHING_LEFT = ("contradicts nothing any more",)
+_NOTHING_AGAINST = (", and nothing contradicts it",)
 
 
 def _attention(record: Record) -> tuple[str, ...]:
