@@ -141,7 +141,7 @@ def _learn(call: Invocation, options: LearnOptions, sources: Sequence[Transcript
     from runlore.cli.tables import learn_tables
 
     try:
-        stored, answer, queue, written, read = _store_and_suggest(call, options, sources)
+        stored, answer, queue, statements, written, read = _store_and_suggest(call, options, sources)
     except KeyboardInterrupt:
         stopped = RunloreError(
             "stopped; what was read until then is stored",
@@ -164,17 +164,19 @@ def _learn(call: Invocation, options: LearnOptions, sources: Sequence[Transcript
         "new": [each.suggestion.name for each in answer.new],
         "seen_again": answer.seen_again,
         "candidates": answer.candidates,
-        "statements": answer.statements,
-        "first_statement": answer.first_statement,
+        "statements": len(statements),
+        "first_statement": statements[0].summary if statements else "",
+        "statements_waiting": answer.statements,
         "suppressed": answer.suppressed,
         "enhancing": answer.enhancing,
         "paused": answer.paused,
         "reading": None if read is None else read.to_plain(),
         "report": written,
     }
+    told = learn_tables.Learned(stored=stored, answer=answer, queue=queue, statements=statements)
 
     def show() -> None:
-        learn_tables.show_learned(stored, answer, queue, paths=options.paths, report=written)
+        learn_tables.show_learned(told, options.paths, report=written)
         if read is not None:
             read.show()
 
@@ -183,7 +185,8 @@ def _learn(call: Invocation, options: LearnOptions, sources: Sequence[Transcript
 
 def _store_and_suggest(
     call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]
-) -> "tuple[Stored, ops.SuggestAnswer, Queue, str | None, SessionsRead | None]":
+) -> "tuple[Stored, ops.SuggestAnswer, Queue, tuple[Record, ...], str | None, SessionsRead | None]":
+    """What was stored, found and is waiting, and what came of the users' own words in this very call."""
     from runlore.cli.session_reading import read_sessions, write_requests
     from runlore.daemon.mining.dry_run import look_again
     from runlore.daemon.mining.local_transcripts import local_transcripts
@@ -192,6 +195,7 @@ def _store_and_suggest(
     from runlore.daemon.mining.store_runs import imported_runs, store
 
     with call.operations() as operations:
+        before = {each.record_id for each in waiting_statements(operations)}
         with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
             stored = store(operations, local_transcripts(), sources, progress=progress)
         with progress_bar("Looking for skills", hidden=call.as_json) as progress:
@@ -203,14 +207,16 @@ def _store_and_suggest(
         elif options.enhance and not answer.paused:
             read = read_sessions(operations, is_quiet=call.as_json)
         queue = Queue(waiting=all_waiting(operations), decided=decided_in(operations))
+        statements = waiting_statements(operations)
+        new = tuple(each for each in statements if each.record_id not in before)
         if options.report is None:
-            return stored, answer, queue, None, read
-        runs, statements = imported_runs(operations), waiting_statements(operations)
+            return stored, answer, queue, new, None, read
+        runs = imported_runs(operations)
     with progress_bar("Writing the report", hidden=call.as_json) as progress:
         suggestions = [each.suggestion for each in queue.waiting]
         again = look_again(sources, suggestions, runs=runs, progress=progress)
         findings = replace(again, statements=statements)
-    return stored, answer, queue, _write_report(options, findings, is_stored=True), read
+    return stored, answer, queue, new, _write_report(options, findings, is_stored=True), read
 
 
 def _looked_through(call: Invocation, sources: Sequence[TranscriptSource]) -> "LearnFindings":

@@ -401,6 +401,7 @@ TALKS: dict[str, dict[str, list[str]]] = {
             strict=True,
         )
     },
+    "the same thrice": {name: ["Always bump the minor version."] for name in "abc"},
     "label": {"a": ["Fact: the codename is Atlas", "We use pnpm here, not npm."]},
     "skill": {"a": ["Save this as a skill: restart the worker, then the web server, then look at the log."]},
     "secret": {"a": ["Always use the token ghp_16C7e42F292c6912E7710c838347Ae178B4a to push."]},
@@ -415,11 +416,11 @@ TALKS: dict[str, dict[str, list[str]]] = {
 def test_a_dry_run_lists_exactly_what_learning_right_after_it_proposes(
     embedded: Runlore, clean_home: Path, semantic: bool
 ) -> None:
-    def proposed() -> dict[str, tuple[str, str]]:
+    def proposed() -> dict[str, tuple[object, ...]]:
         states = ("--state", "constrained", "--state", "tombstoned", "--limit", "200")
         found = embedded.json("learning", "candidates", "list", *states)["items"]
         return {
-            each["record_id"]: (each["kind"], each["summary"])
+            each["record_id"]: (each["kind"], each["summary"], each["scope"]["kind"], each["confidence"])
             for each in found
             if each.get("proposal") is None and each["kind"] != "run_summary"
         }
@@ -428,25 +429,29 @@ def test_a_dry_run_lists_exactly_what_learning_right_after_it_proposes(
     policy = clean_home / "policy.json"
     policy.write_text(json.dumps({"capture": {"semantic_candidates": {"enabled": semantic}}}))
     embedded.json("policy", "set", "learning", str(policy))
-    before: dict[str, tuple[str, str]] = {}
+    before: dict[str, tuple[object, ...]] = {}
     listed: set[str] = set()
     for name, talk in TALKS.items():
         for session, asked in talk.items():
             write_session(folder, f"{name} {session}".replace(" ", "-"), [(text, []) for text in asked])
 
         dry = embedded.json("learn", "--dry-run")["statements"]
-        embedded.json("learn")
+        told = embedded.json("learn")
 
         after = proposed()
         new = [said for record_id, said in after.items() if record_id not in before]
-        assert sorted((each["kind"], each["text"]) for each in dry) == sorted(new), name
+        shown = [tuple(each[part] for part in ("kind", "text", "scope", "confidence")) for each in dry]
+        assert sorted(shown) == sorted(new), name
+        own = [said for said in new if said[0] != "procedure" and said[1] != "the codename is Atlas"]
+        assert told["statements"] == len(own), "neither a procedure nor what is labelled is counted"
+        assert told["first_statement"] in [said[1] for said in (*new, ("", ""))], name
         assert all(each["why"] for each in dry if each["kind"] != "procedure" and not semantic), name
         before, listed = after, listed | {name for _ in new}
     assert listed == set(TALKS) - {"nothing", "secret"}
     # What waits is not listed again, nor is what was turned down, though another session says it.
-    rejected = next(record_id for record_id, (_, text) in before.items() if "tabs" in text)
+    rejected = next(record_id for record_id, said in before.items() if "tabs" in str(said[1]))
     embedded.json("memory", "review", "reject", rejected)
     write_session(folder, "again", [("I prefer tabs over spaces.", []), ("Don't use mocks in tests.", [])])
     assert embedded.json("learn", "--dry-run")["statements"] == []
     embedded.json("learn")
-    assert proposed() == before
+    assert proposed().keys() == before.keys()

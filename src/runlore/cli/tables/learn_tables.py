@@ -87,14 +87,18 @@ def _kept_by(findings: LearnFindings) -> Iterator[str]:
         yield "`runlore memory review list`"
 
 
-def show_learned(
-    stored: Stored,
-    answer: ops.SuggestAnswer,
-    queue: Queue,
-    *,
-    paths: Sequence[str],
-    report: str | None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """What a storing run has to tell; `statements` are those of users that it found."""
+
+    stored: Stored
+    answer: ops.SuggestAnswer
+    queue: Queue
+    statements: Sequence[Record]
+
+
+def show_learned(told: Learned, paths: Sequence[str], *, report: str | None) -> None:
+    stored, answer, queue = told.stored, told.answer, told.queue
     waiting = queue.waiting
     if not stored.unchanged and not waiting and _show_nothing_found(stored.reading, paths):
         _show_report(report)
@@ -113,10 +117,11 @@ def show_learned(
     if answer.candidates:
         say(f"{plural(answer.candidates, 'learning candidate')} came of what you asked to keep or remember.")
         _show_next("runlore memory review list", "shows what waits")
+    if told.statements:
+        first = excerpt(told.statements[0].summary, DESCRIPTION_CHARS_MAX)
+        say(f'Found {plural(len(told.statements), "sentence")} of your own words, the first: "{first}"')
     if answer.statements:
-        first = excerpt(answer.first_statement, DESCRIPTION_CHARS_MAX)
-        waits = f"{plural(answer.statements, 'sentence')} of your own words"
-        say(f"Waiting for review: {waits}" + (f', the first: "{first}"' if first else "."))
+        say(f"Waiting for review: {plural(answer.statements, 'sentence')} of your own words.")
         if not answer.candidates:
             _show_next("runlore memory review list", "shows what waits")
     if answer.enhancing:

@@ -37,14 +37,20 @@ from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.scope import ScopeKind
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.domain.statements.candidates import candidate_of, proposable, remembered_draft, scope_of
-from runlore.domain.statements.finding import statements_of
+from runlore.domain.statements.finding import OwnStatement, statements_of
 from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.taint import TRUSTED
 from runlore.flow.capture.importing import binding_of_project
 from runlore.flow.pipeline.capturing import draft_record
 from runlore.flow.pipeline.learning_skills import NOTED_AS, instruction_drafts
-from runlore.flow.pipeline.recurring import MESSAGE_BYTES_MAX, SESSIONS_MIN, refusal_of
+from runlore.flow.pipeline.recurring import (
+    MESSAGE_BYTES_MAX,
+    SESSIONS_MIN,
+    add_session_evidence,
+    best_record,
+    refusal_of,
+)
 from runlore.ports import operations as ops
 
 ItemT_co = TypeVar("ItemT_co", covariant=True)
@@ -99,7 +105,7 @@ def proposed_statements(heard: Heard, before: StoredBefore, now: datetime) -> tu
 
 
 def waiting_statements(operations: ops.Operations) -> tuple[Record, ...]:
-    """What users said that waits for review in a store, in the same order."""
+    """What users said that waits for review in a store, in the same order as what would be proposed."""
     where = ops.Filters(kinds=PROMPT_KINDS, states=frozenset({State.CONSTRAINED}))
     waiting = _pages(
         lambda cursor: operations.list_records(ops.ListRequest(filters=where, limit=_PAGE, cursor=cursor))
@@ -183,13 +189,23 @@ class _Made:
         sieve = Sieve(cap=limits.RECURRING_WISHES_MAX, personal=self.before.personal)
         found = [each for each in statements_of(self._messages()) if each.sessions >= SESSIONS_MIN]
         for each in proposable(found[: limits.RECURRING_WISHES_MAX], sieve, leaves_reminders=True):
-            made = self._of_runs({said.run_id for said in each.said})
-            if any(rank_of(record) is not None and record.summary in each.wordings for record in made):
+            made = [
+                record
+                for record in self._of_runs({said.run_id for said in each.said})
+                if rank_of(record) is not None and record.summary in each.wordings
+            ]
+            if made:
+                self._amend(best_record(made, each), each)
                 continue
             sessions = {said.session_id for said in each.said}
             bindings = [self.before.binding(name, self.heard) for name in sessions]
             source = self._words[each.said[0].run_id].source
             self._add(candidate_of(each, source, scope_of(each.scope, bindings)))
+
+    def _amend(self, known: Record | None, statement: OwnStatement) -> None:
+        """Let a new one have the evidence and the confidence of all sessions."""
+        if known is not None and known in self.new:
+            self.new[self.new.index(known)] = add_session_evidence(known, statement)
 
     def _messages(self) -> Iterator[UserMessage]:
         waiting = (each for each in (*self.before.records, *self.new) if each.state is State.CONSTRAINED)

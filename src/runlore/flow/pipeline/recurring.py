@@ -5,7 +5,7 @@ proposed is proposed, once. What people have decided stays decided.
 It is read in a snapshot and looked at again in the transaction that writes it, which ends the job too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -113,7 +113,7 @@ class Recurring:
             evidence = evidence_of(statement.said)
             note_support(tx, self.ids, known, act, origin=Origin.DAEMON, evidence=evidence, is_wish=True)
             return
-        after = _add_session_evidence(known, statement)
+        after = add_session_evidence(known, statement)
         if after == known:
             return
         tx.write([apply_record_move(known, Move.AMEND, act, after=after)])
@@ -136,7 +136,7 @@ def _scopes_of_news(collections: Collections, statement: OwnStatement, heard: _H
     known, is_decided = _find_record(collections, statement)
     if known is None:
         return frozenset() if is_decided else frozenset({_scope(statement, heard)})
-    return frozenset() if _add_session_evidence(known, statement) == known else frozenset({known.scope})
+    return frozenset() if add_session_evidence(known, statement) == known else frozenset({known.scope})
 
 
 def _scope(statement: OwnStatement, heard: _Heard) -> Scope:
@@ -163,12 +163,16 @@ def _find_record(collections: Collections, statement: OwnStatement) -> tuple[Rec
         for record in collections.records.of_run(run_id)
         if rank_of(record) is not None and record.summary in statement.wordings
     ]
+    return best_record(made, statement), bool(made)
+
+
+def best_record(made: Iterable[Record], statement: OwnStatement) -> Record | None:
+    """Of the records that were made of a statement and stand, the one that is told of its other sessions."""
     standing = [record for record in made if record.state in _LIVE]
-    best = max(standing, key=lambda each: (each.summary == statement.text, each.confidence), default=None)
-    return best, bool(made)
+    return max(standing, key=lambda each: (each.summary == statement.text, each.confidence), default=None)
 
 
-def _add_session_evidence(known: Record, statement: OwnStatement) -> Record:
+def add_session_evidence(known: Record, statement: OwnStatement) -> Record:
     """A candidate with the evidence and the confidence of all sessions; neither ever becomes less. A learning
     only gets the evidence."""
     refs = tuple(dict.fromkeys((*known.evidence_refs, *evidence_of(statement.said))))
