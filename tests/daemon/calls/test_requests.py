@@ -3,6 +3,7 @@
 import base64
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -94,6 +95,27 @@ def test_a_cursor_belongs_to_the_list_that_gave_it(sqlite_world: World) -> None:
         [refused, "done", refused],
         [refused, refused, "done"],
     ]
+
+
+@pytest.mark.req("SUR-3")
+def test_a_cursor_of_one_journal_is_none_of_another(sqlite_world: World) -> None:
+    world = sqlite_world
+    world.session("other")
+    runs = [world.finished("Fix it"), world.finished("Fix it", session_id="other")]
+    lists = [
+        *({"run_id": run.run_id} for run in runs),
+        *({"session_id": run.session_id} for run in runs),
+    ]
+
+    def page(of: dict[str, Any], **fields: Any) -> ops.JournalPage:
+        return world.operator.journal(ops.JournalRequest(**of, **fields))
+
+    cursors = [page(of, limit=1).next_cursor for of in lists]
+
+    assert None not in cursors
+    for at, cursor in enumerate(cursors):
+        taken = [outcome(partial(page, of, cursor=cursor)) for of in lists]
+        assert taken == ["done" if place == at else "cursor.format" for place in range(len(lists))]
 
 
 @pytest.mark.req("RET-4")

@@ -6,7 +6,7 @@ import base64
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
@@ -124,7 +124,21 @@ def list_unsearched(filters: Filters) -> tuple[str, ...]:
     return (_NO_RUNS if filters.kinds else _NO_EPISODES,)
 
 
-def open_cursor(operation: str, request: RequestT) -> RequestT:
+def list_name(operation: str, *arguments: object) -> str:
+    """The name of a list that cursors are bound to: its operation, and what it is a list of: a run's journal
+    or a session's, a skill's log."""
+    parts = (each for argument in arguments for each in (argument, *_fields(argument)))
+    of = [part for part in parts if isinstance(part, str)]
+    return f"{operation}:{request_digest(operation, of)[:16]}" if of else operation
+
+
+def _fields(argument: object) -> Iterator[object]:
+    if dataclasses.is_dataclass(argument):
+        named = (field.name for field in dataclasses.fields(argument))
+        yield from (getattr(argument, name) for name in named if name not in ("cursor", "idempotency_key"))
+
+
+def open_cursor(name: str, request: RequestT) -> RequestT:
     """A request with the place that its cursor names; Invalid where another list gave it, or none."""
     cursor: str | None = getattr(request, "cursor", None)
     if cursor is None:
@@ -134,17 +148,17 @@ def open_cursor(operation: str, request: RequestT) -> RequestT:
         given, _, place = check_text("the cursor", text).partition(" ")
     except (ValueError, Invalid):
         raise wrong_cursor() from None
-    if given != operation:
+    if given != name:
         raise wrong_cursor()
     return dataclasses.replace(request, cursor=place)  # type: ignore[type-var]
 
 
-def close_cursor(operation: str, answer: AnswerT) -> AnswerT:
+def close_cursor(name: str, answer: AnswerT) -> AnswerT:
     """An answer whose cursor is opaque, and says which list it is of."""
     place: str | None = getattr(answer, "next_cursor", None)
     if place is None:
         return answer
-    cursor = base64.urlsafe_b64encode(f"{operation} {place}".encode()).decode().rstrip("=")
+    cursor = base64.urlsafe_b64encode(f"{name} {place}".encode()).decode().rstrip("=")
     return dataclasses.replace(answer, next_cursor=cursor)  # type: ignore[type-var]
 
 
