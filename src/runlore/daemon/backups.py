@@ -22,7 +22,7 @@ from typing import BinaryIO, Protocol, cast
 import orjson
 
 from runlore import __version__
-from runlore.atomic_write import sync_folder
+from runlore.atomic_write import atomic_write, sync_folder
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Unavailable
 from runlore.domain.lazy import dataclass
@@ -42,6 +42,7 @@ _ASIDE_PREFIX = ".runlore-backup-"
 _BUFFER_BYTES = 1 << 20
 FOLDER = "backups"
 SUFFIX = ".jsonl.gz"
+_ELSEWHERE = ".elsewhere"
 _RUN_MEMORIES = "run_memories"
 _AT_ONCE = 500
 # A backup tells the time at which it was begun; what it holds is seen a moment later.
@@ -249,6 +250,7 @@ def write_backup(
     with parts.store.snapshot() as snapshot:
         rows = _report_progress(_rows(snapshot, parts.run_memories), snapshot.dump_size(), progress)
         try:
+            _note_place(parts.state_root, target)
             write_file(target, archive.lines(header, rows))
             size = os.stat(target).st_size
         except OSError as error:
@@ -278,15 +280,41 @@ def read_backup(parts: BackupParts, path: str, progress: Progress = ignore_progr
 
 
 def backups_since(state_root: str, since: datetime, until: datetime | None) -> tuple[str, ...]:
-    """The backups in the state root that were written while something was stored: each holds everything.
-    One whose time cannot be read cannot be ruled out."""
+    """The backups that were written while something was stored, in the state root and elsewhere: each holds
+    everything. One whose time cannot be read cannot be ruled out."""
     folder = os.path.join(state_root, FOLDER)
-    try:
-        names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
-    except FileNotFoundError:
-        return ()
-    paths = [os.path.join(folder, name) for name in names]
+    names = sorted(name for name in _list(folder) if not name.startswith("."))
+    paths = [*(os.path.join(folder, name) for name in names), *_places_elsewhere(folder)]
     return tuple(path for path in paths if _may_hold(path, since - _OPENING, until))
+
+
+def _note_place(state_root: str, target: str) -> None:
+    """Note where a backup will be, unless it is among the others: forgetting names it."""
+    folder = os.path.join(state_root, FOLDER)
+    if os.path.realpath(os.path.dirname(target)) == os.path.realpath(folder):
+        return
+    notes = os.path.join(folder, _ELSEWHERE)
+    os.makedirs(notes, mode=0o700, exist_ok=True)
+    path = os.fsencode(target)
+    atomic_write(os.path.join(notes, sha256(path).hexdigest()), lambda file: file.write(path))
+
+
+def _places_elsewhere(folder: str) -> Iterator[str]:
+    """Where backups were written outside of the folder. One that is gone from a folder that is there was
+    deleted; where that is away too, as that of a disk may be, it cannot be ruled out."""
+    notes = os.path.join(folder, _ELSEWHERE)
+    for name in sorted(_list(notes)):
+        with suppress(FileNotFoundError), open(os.path.join(notes, name), "rb") as file:
+            path = os.fsdecode(file.read(limits.PATH_CHARS_MAX * 4))
+            if path and (os.path.lexists(path) or not os.path.isdir(os.path.dirname(path))):
+                yield path
+
+
+def _list(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
 
 
 def _may_hold(path: str, since: datetime, until: datetime | None) -> bool:

@@ -1,6 +1,7 @@
 """Forgetting leaves no word: not in a record or its events, not in what was made from it, not in any file."""
 
 import gzip
+import shutil
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -108,6 +109,24 @@ def test_a_refused_forgetting_erases_nothing(world: World, dry_run: bool) -> Non
     assert world.tables() == before
     assert _notes(world) == []
     assert world.search(WORD) == [record.record_id]
+
+
+@pytest.mark.req("SUR-5", "LRN-12")
+def test_backups_at_other_places_are_named_unless_somebody_deleted_them(world: World, tmp_path: Path) -> None:
+    record = world.profile("orchestra", WORD)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    named, own, deleted, unplugged = (
+        world.operator.backup(str(path)).path
+        for path in (tmp_path / "copy.jsonl.gz", tmp_path, tmp_path / "old.jsonl.gz", disk)
+    )
+    beside = world.operator.backup().path
+    Path(deleted).unlink()
+    shutil.rmtree(disk)
+
+    answer = world.forget(record)
+
+    assert sorted(answer.backups_left) == sorted([beside, named, own, unplugged])
 
 
 @pytest.mark.req("SUR-5", "LRN-12")
