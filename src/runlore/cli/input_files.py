@@ -5,6 +5,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 from runlore.domain.errors import Invalid
@@ -40,7 +41,14 @@ def bytes_of(
 
 
 def folder_of(path: str) -> str:
-    return os.path.abspath(os.path.expanduser(path))
+    """The whole path of a folder of this machine. What its project file says without meaning anything is told
+    here: a daemon would tell it only to its log."""
+    from runlore.daemon.calls.working_folders import working_folder
+
+    folder = os.path.abspath(os.path.expanduser(path))
+    with suppress(Invalid):
+        working_folder(folder)
+    return folder
 
 
 def text_of(path: str, *, mib_max: int, too_large: str, refused: Refused, follow_links: bool = True) -> str:

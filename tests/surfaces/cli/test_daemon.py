@@ -68,6 +68,18 @@ def test_up_answers_when_the_daemon_is_ready_and_tells_where_it_is(served: Runlo
     assert os.getsid(told["pid"]) == told["pid"]
 
 
+@pytest.mark.req("SCO-5")
+def test_a_key_that_means_nothing_is_told_at_the_terminal_beside_a_daemon(
+    alone: Runlore, tmp_path: Path
+) -> None:
+    (tmp_path / ".runlore.toml").write_text("captrue = false\n")
+    started(alone)
+
+    told = alone.run("session", "create", "--working-folder", str(tmp_path))
+
+    assert (told.code, told.err.count("'captrue'")) == (0, 1)
+
+
 def test_commands_go_through_the_daemon_and_status_says_so(served: Runlore) -> None:
     told = started(served)
     created = served.json("session", "create", "--id", "talk")
