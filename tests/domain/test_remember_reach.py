@@ -6,14 +6,14 @@ from runlore.domain.learning.extraction import Sieve
 from runlore.domain.learning.remember_requests import find_remember_requests
 from runlore.domain.record import EvidenceRef, Source
 from runlore.domain.run import RunId
-from runlore.domain.session import Binding, SessionId
+from runlore.domain.session import Binding, PersonaId, SessionId
 from runlore.domain.statements.candidates import proposable, remembered_draft, scope_of
 from runlore.domain.statements.finding import statements_of
 from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.taint import TRUSTED
 from tests.domain.remember_sentences import FITTED, NOBODY, SET_ASIDE
 
-BOUND = Binding(project_ids=("atlas",), persona_id="kim")
+BOUND = Binding(project_ids=("atlas",), persona_id=PersonaId("kim"))
 SESSION, RUN = SessionId("ses_1"), RunId("run_1")
 
 

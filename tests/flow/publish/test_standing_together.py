@@ -246,7 +246,7 @@ def test_a_reviewer_who_takes_the_other_one_back_sees_that_nothing_is_in_the_way
     world.operator.revoke(decision(rival))
 
     (item,) = world.operator.review_list(ops.ReviewRequest(kinds=frozenset({Kind.FACT}))).items
-    assert item.attention == ("supported by its evidence, yet provisional, and nothing contradicts it",)
+    assert item.attention == ("supported by its evidence, yet provisional",)
     assert item.outcome.obstacles == ()
     assert verify(world, record, on_my_word=True).publish_tier is PublishTier.ACTIVE
 

@@ -115,7 +115,7 @@ def _held_item(record: Record, around: Surroundings, now: datetime) -> WaitingRe
     )
 
 
-_NOTHING_AGAINST = (", and nothing contradicts it",)
+_NOTHING_AGAINST = ("",)
 
 
 def _attention(record: Record) -> tuple[str, ...]:
