@@ -5,9 +5,9 @@ import os
 import stat
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TypeAlias
 
+from runlore.cli.terminal import say
 from runlore.domain.errors import Invalid
 
 # Makes the error of a sentence and a hint, under the code of whoever asked for the file.
@@ -43,11 +43,11 @@ def bytes_of(
 def folder_of(path: str) -> str:
     """The whole path of a folder of this machine. What its project file says without meaning anything is told
     here: a daemon would tell it only to its log."""
-    from runlore.daemon.calls.working_folders import working_folder
+    from runlore.daemon.calls.working_folders import take_warnings
 
     folder = os.path.abspath(os.path.expanduser(path))
-    with suppress(Invalid):
-        working_folder(folder)
+    for warning in take_warnings(folder):
+        say(warning, "yellow", on_stderr=True)
     return folder
 
 

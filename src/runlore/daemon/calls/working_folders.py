@@ -7,7 +7,8 @@ regular files are.
 import logging
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -64,6 +65,16 @@ def allows_capture(path: str | None) -> bool:
         return False
 
 
+def take_warnings(folder: str) -> tuple[str, ...]:
+    """What project files say of a folder without meaning anything, for whoever shows it to a person: it is
+    not logged by this process any more."""
+    told: list[str] = []
+    with suppress(Invalid):
+        for each in _upwards(os.path.realpath(folder)):
+            _project_file(each, warn=told.append)
+    return tuple(told)
+
+
 def _repository_root(folder: str) -> str | None:
     for each in _upwards(folder):
         if os.path.lexists(os.path.join(each, ".git")):
@@ -97,12 +108,13 @@ def _files_above(folder: str, root: str | None) -> Iterator[ProjectFile]:
         yield from (file for file in map(_project_file, _upwards(top)) if file is not None)
 
 
-def _project_file(folder: str) -> ProjectFile | None:
+def _project_file(folder: str, *, warn: Callable[[str], None] = _log.warning) -> ProjectFile | None:
     path = os.path.join(folder, PROJECT_FILE)
     text = _read(path)
     if text is not None:
         file = parse_project_file(text)
-        _warn(path, file.unknown)
+        if file.unknown and (path, file.unknown) not in _warned:
+            warn(_warning(path, file.unknown))
         return file
     if os.path.lexists(path):
         raise Invalid(
@@ -113,14 +125,13 @@ def _project_file(folder: str) -> ProjectFile | None:
     return None
 
 
-def _warn(path: str, unknown: tuple[str, ...]) -> None:
-    """Warn of keys that mean nothing, once while this process lives: the file is read with every event."""
-    if not unknown or (path, unknown) in _warned:
-        return
+def _warning(path: str, unknown: tuple[str, ...]) -> str:
+    """The warning of keys that mean nothing, once while this process lives: the file is read with every
+    event."""
     if len(_warned) < _WARNED_MAX:
         _warned.add((path, unknown))
     told = ", ".join(map(repr, unknown[:_TOLD_MAX]))
-    _log.warning("%s has keys that mean nothing: %s; it knows project and capture", path, excerpt(told, 400))
+    return f"{path} has keys that mean nothing: {excerpt(told, 400)}; it knows project and capture"
 
 
 def _remote(root: str) -> str | None:
