@@ -179,7 +179,7 @@ def test_what_is_worth_a_skill_is_told_at_the_end_unless_nothing_is_learned(
     names = [each["name"] for each in runlore.items("skill", "suggestions", "list")]
     assert (told.code, silent.code, len(names)) == (0, 0, 1)
     assert f"Worth a skill: {names[0]} (multi-step)" in told.err
-    assert "The model improves its text first; then it is saved as a skill by itself." in told.err
+    assert "The model improves its text first; what becomes of it: runlore skill log " in told.err
     assert "Worth a skill" not in silent.err
     assert quiet.items("skill", "suggestions", "list") == []
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stderr
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ ALLOWED = '[agent.approval]\nshell = "allow"'
 QUESTION = "Save as skill? [Y/n/s=skip always]: "
 
 
-def release(received: Received) -> Reply | dict[str, Any]:
+def release(received: Received, steps: tuple[str, ...] = STEPS) -> Reply | dict[str, Any]:
     """A release step by step; a suggestion is told in better words."""
     if received.text.startswith("<data>"):
         told = received.document
@@ -32,7 +33,7 @@ def release(received: Received) -> Reply | dict[str, Any]:
     spoken = received.conversation
     last = max(place for place, each in enumerate(spoken) if isinstance(each, UserSaid))
     said = sum(isinstance(each, AssistantSaid) for each in spoken[last:])
-    return calls("shell", {"command": f"make {STEPS[said]}"}) if said < len(STEPS) else says("All done.")
+    return calls("shell", {"command": f"make {steps[said]}"}) if said < len(steps) else says("All done.")
 
 
 @pytest.fixture
@@ -64,6 +65,29 @@ def test_at_a_terminal_it_is_worded_and_saved_behind_the_answer_and_the_second_t
     assert f"Seen again: {skill['name']}, which is saved" in second.text
 
 
+def test_what_equal_runs_show_is_told_by_the_run_that_has_it_proposed(clean_home: Path, place: Path) -> None:
+    with model_server(partial(release, steps=STEPS[:3])) as server:
+        working = Working(clean_home / "runlore", server, ALLOWED)
+        told = [here(working, "run", "Check it", "--folder", str(place)).text for _ in range(3)]
+
+    (waiting,) = working.items("memory", "list", "--layer", "procedural", "--state", "constrained")
+    name = waiting["metadata"]["workflow"]
+    assert [text.count(f"Done again and again: {name}") for text in told] == [0, 0, 1]
+    assert "runlore memory review list" in told[2]
+
+
+def test_an_answer_of_the_model_that_cannot_be_used_is_told(clean_home: Path, place: Path) -> None:
+    def unusable(received: Received) -> Reply | dict[str, Any]:
+        return {"nonsense": 1} if received.text.startswith("<data>") else release(received)
+
+    with model_server(unusable) as server:
+        working = Working(clean_home / "runlore", server, ALLOWED)
+        seen = here(working, "run", "Build the release", "--folder", str(place))
+
+    behind = " ".join(seen.text.partition("All done.")[2].split())
+    assert "Not saved: procedure-make, no words of a model came for it that can be used" in behind
+
+
 @pytest.mark.parametrize(("answer", "left"), [("\n", "saved"), ("n\n", "waiting"), ("s\n", "skipped")])
 def test_with_auto_save_off_somebody_is_asked_at_a_terminal(
     working: Working, place: Path, answer: str, left: str
@@ -89,10 +113,11 @@ def test_with_auto_save_off_somebody_is_asked_at_a_terminal(
         (ops.PatternOutcome.SUPPRESSED, "Not suggested: ship-it, it promises too little"),
         (
             ops.PatternOutcome.IMPROVING,
-            "The model improves its text first; then it is saved as a skill by itself.",
+            "The model improves its text first; what becomes of it: runlore skill log ship-it",
         ),
         (ops.PatternOutcome.WAITING, "To keep it: runlore skill save ship-it"),
         (ops.PatternOutcome.KNOWN, "Seen again: ship-it, which is saved"),
+        (ops.PatternOutcome.PROPOSED, "Done again and again: ship-it  Ships it."),
     ],
 )
 def test_each_that_was_found_has_a_line_of_its_own(became: ops.PatternOutcome, line: str) -> None:

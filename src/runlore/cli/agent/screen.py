@@ -96,11 +96,14 @@ class Screen:
             case ops.PatternOutcome.SUPPRESSED:
                 self.note(f"Not suggested: {name}, {found.reason or 'it was skipped before'}")
                 self.note(f"To have it suggested again: runlore skill reset-skips {name}")
+            case ops.PatternOutcome.PROPOSED:
+                self.note(f"Done again and again: {name}  {found.description}", "green")
+                self.note("It waits as a procedure: runlore memory review list")
             case ops.PatternOutcome.KNOWN:
                 self.note(f"Seen again: {name}, which is saved")
             case ops.PatternOutcome.IMPROVING:
                 self.note(f"Worth a skill: {name} ({found.heuristic})  {found.description}", "green")
-                self.note("The model improves its text first; then it is saved as a skill by itself.")
+                self.note(f"The model improves its text first; what becomes of it: runlore skill log {name}")
             case ops.PatternOutcome.WAITING:
                 self.note(f"Worth a skill: {name} ({found.heuristic})  {found.description}", "green")
                 if not is_asked_next:

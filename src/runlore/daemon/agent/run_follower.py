@@ -4,7 +4,7 @@ A run of this process tells by itself when there is something; any other is look
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import field
 
@@ -14,8 +14,10 @@ from runlore.daemon.runs.run_access import UnstoredRuns, own_run
 from runlore.daemon.runs.run_opening import run_view
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
+from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.lazy import dataclass
+from runlore.domain.record import Kind, Proposal, State
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.runs.job import JobKind
 from runlore.domain.serialization.codec import serialize
@@ -193,7 +195,25 @@ def _detected_patterns(collections: Collections, run: Run) -> tuple[ops.Detected
                     reason=reason,
                 )
             )
+        found += _proposed_procedures(collections, run, {each.name for each in found})
     return tuple(found)
+
+
+def _proposed_procedures(
+    collections: Collections, run: Run, told: Collection[str]
+) -> Iterator[ops.DetectedPattern]:
+    """What the equal runs before this one and it have shown, where no skill is told of that is the same."""
+    for record in collections.records.of_run(run.run_id):
+        name = str(record.metadata.get("workflow", ""))
+        is_proposed = record.proposal is Proposal.EPISODES and record.state is State.CONSTRAINED
+        if is_proposed and record.kind is Kind.PROCEDURE and name not in told:
+            yield ops.DetectedPattern(
+                suggestion_id=record.record_id,
+                name=name,
+                heuristic=Heuristic.CROSS_SESSION.value,
+                description=record.summary.partition("\n")[0].removeprefix(f"{name}: "),
+                became=ops.PatternOutcome.PROPOSED,
+            )
 
 
 def _latest_outcomes(

@@ -38,7 +38,7 @@ class Declined(StrEnum):
     TAINTED = "it has words from outside in it, and nobody has read it yet"
     SUSPICIOUS = "it holds text that looks like it wants to be obeyed or to hide"
     SECRET = "it looks like it holds a secret"
-    NOT_IMPROVED = "no model has improved it yet"
+    NOT_IMPROVED = "no words of a model came for it that can be used"
     SCORE = "it promises too little"
     SECTIONS = "a section is missing or empty"
     SHORT = "its text is too short to be of use"

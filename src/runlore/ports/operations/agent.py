@@ -151,11 +151,14 @@ class PatternOutcome(StrEnum):
     WAITING = "waiting"
     # It was a skill before.
     KNOWN = "known"
+    # Equal runs have shown a procedure, which waits for review.
+    PROPOSED = "proposed"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DetectedPattern:
-    """A pattern that a run shows. `reason` says why one was declined or suppressed."""
+    """A pattern that a run shows. `reason` says why one was declined or suppressed. One that was
+    `proposed` has the id of its record."""
 
     suggestion_id: str
     name: str
