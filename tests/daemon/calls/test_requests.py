@@ -102,7 +102,7 @@ def test_a_cursor_of_one_journal_is_none_of_another(sqlite_world: World) -> None
     world = sqlite_world
     world.session("other")
     runs = [world.finished("Fix it"), world.finished("Fix it", session_id="other")]
-    lists = [
+    lists: list[dict[str, Any]] = [
         *({"run_id": run.run_id} for run in runs),
         *({"session_id": run.session_id} for run in runs),
     ]

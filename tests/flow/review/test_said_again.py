@@ -20,7 +20,7 @@ from tests.builders import fact
 from tests.flow.automation import CONTENT, put_policy, taught, work
 from tests.flow.learning_acts import candidate, verify
 from tests.flow.learnings import learn
-from tests.flow.test_review_raising import provisional, provisional_by_hand
+from tests.flow.review.test_review_raising import provisional, provisional_by_hand
 from tests.world import World
 
 PROVISIONALLY = "publish_provisional"

@@ -11,7 +11,7 @@ from runlore.domain.statements.candidates import proposable, remembered_draft, s
 from runlore.domain.statements.finding import statements_of
 from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.taint import TRUSTED
-from tests.domain.remember_sentences import FITTED, NOBODY, SET_ASIDE
+from tests.domain.learning.remember_sentences import FITTED, NOBODY, SET_ASIDE
 
 BOUND = Binding(project_ids=("atlas",), persona_id=PersonaId("kim"))
 SESSION, RUN = SessionId("ses_1"), RunId("run_1")
