@@ -35,8 +35,8 @@ _GATES = """\
 Whatever a policy says, automation never publishes a candidate from outside or with suspicious text; only
 facts, decisions and preferences get into the active tier; and a candidate that came through the API gets
 there only if `allow_api_origin_active_publication` is true. Prompts get only the active tier; a record in the
-provisional tier can be found and reviewed, and no prompt gets it. When something says the same with new evidence, automation
-raises it where the rules allow that; otherwise it stands in the review list.
+provisional tier can be found and reviewed, and no prompt gets it. When something says the same with new
+evidence, automation raises it where the rules allow that; otherwise it stands in the review list.
 """
 _SKILLS = """\
 The skills policy says which skills are learned and saved, how drafts are curated, and how many skills a
