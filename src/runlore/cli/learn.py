@@ -173,7 +173,7 @@ def _learn(call: Invocation, options: LearnOptions, sources: Sequence[Transcript
         "reading": None if read is None else read.to_plain(),
         "report": written,
     }
-    told = learn_tables.Learned(stored=stored, answer=answer, queue=queue, statements=statements)
+    told = learn_tables.StoringRun(stored=stored, answer=answer, queue=queue, statements=statements)
 
     def show() -> None:
         learn_tables.show_learned(told, options.paths, report=written)

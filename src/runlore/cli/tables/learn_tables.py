@@ -88,7 +88,7 @@ def _kept_by(findings: LearnFindings) -> Iterator[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learned:
+class StoringRun:
     """What a storing run has to tell; `statements` are those of users that it found."""
 
     stored: Stored
@@ -97,7 +97,7 @@ class Learned:
     statements: Sequence[Record]
 
 
-def show_learned(told: Learned, paths: Sequence[str], *, report: str | None) -> None:
+def show_learned(told: StoringRun, paths: Sequence[str], *, report: str | None) -> None:
     stored, answer, queue = told.stored, told.answer, told.queue
     waiting = queue.waiting
     if not stored.unchanged and not waiting and _show_nothing_found(stored.reading, paths):

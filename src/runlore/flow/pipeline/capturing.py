@@ -216,11 +216,11 @@ class Capturing:
                 if not is_turned_down(tx, each.record, since=ended_at):
                     propose(tx, intake, [each.draft])
             else:
-                note_said_again(tx, self.ids, known, each.record, act.at, is_wish=each.draft.is_own)
+                note_said_again(tx, self.ids, known, each.record, at=act.at, is_wish=each.draft.is_own)
 
 
 def note_said_again(
-    tx: Transaction, ids: Ids, known: Record, new: Record, at: datetime, *, is_wish: bool = False
+    tx: Transaction, ids: Ids, known: Record, new: Record, *, at: datetime, is_wish: bool = False
 ) -> None:
     """Note on a record that stands that a later run says the same. What was read from outside raises nothing,
     whoever says the same."""

@@ -219,7 +219,7 @@ class LearningSkills:
             if record is None:
                 continue
             if known is not None:
-                note_said_again(tx, self.ids, known, record, at, is_wish=True)
+                note_said_again(tx, self.ids, known, record, at=at, is_wish=True)
             elif not is_turned_down(tx, record, since=run.finished_at):
                 propose(tx, intake, [draft])
                 made += 1
