@@ -56,7 +56,7 @@ from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.provenance import run_provenance
 from runlore.flow.model_budget import BudgetedModels
-from runlore.flow.pipeline.capturing import add_evidence, draft_record, find_equal_record, is_turned_down
+from runlore.flow.pipeline.capturing import draft_record, find_equal_record, is_turned_down, note_said_again
 from runlore.flow.policies import current_capture, current_learning, current_run_memory, current_skills
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.ids import Ids
@@ -162,7 +162,7 @@ class Reading:
             record = draft_record(draft, act.at)
             known = find_equal_record(tx, record, act.at)
             if known is not None:
-                add_evidence(tx, self.ids, known, record.evidence_refs, act=act)
+                note_said_again(tx, self.ids, known, record, at=act.at)
             elif not is_turned_down(tx, record):
                 propose(tx, Intake(ids=self.ids, act=act, origin=Origin.DAEMON), [draft])
 
