@@ -29,6 +29,11 @@ PARTS = {
     ),
     "run": CommandEntry("run", "run", "Have Runlore's own agent work through a task."),
     "chat": CommandEntry("chat", "chat", "Talk with Runlore's own agent."),
+    "folder": CommandEntry(
+        "folder",
+        "folder",
+        "Which project a working folder belongs to, and whether what happens there is kept.",
+    ),
     "approvals": CommandEntry("approvals", "approvals", "What runs wait for a person to say."),
     "learn": CommandEntry("learn", "learn", "Find skills worth keeping in the sessions of your agents."),
     "mcp": CommandEntry("mcp", "mcp", "Serve memory to an agent over MCP, on standard input and output."),

@@ -14,13 +14,15 @@ from runlore.cli.agent.screen import Screen
 from runlore.cli.input_files import folder_of, text_of
 from runlore.cli.invocation import Invocation
 from runlore.cli.skills.prompt import is_terminal
+from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
+from runlore.daemon.calls.working_folders import unbound_proposal
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId, RunStatus
-from runlore.domain.session import SessionId
+from runlore.domain.session import Session, SessionId
 from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
@@ -176,7 +178,17 @@ def opened_session(
         working_folder=_folder(call, how),
         models=(how.model or "", *filter(None, [how.fallback_model])),
     )
-    return operations.create_session(request).session_id
+    made = operations.create_session(request)
+    tell_capture(made, request.working_folder)
+    return made.session_id
+
+
+def tell_capture(made: Session, folder: str | None) -> None:
+    """Say on the screen that nothing of a session is kept, or what its folder says in vain (SEC-2)."""
+    if made.private:
+        say("Nothing of this session is kept: capture is off for its folder.", "yellow", on_stderr=True)
+    elif folder is not None and (unbound := unbound_proposal(folder, made.binding.project_ids)):
+        say(unbound, "yellow", on_stderr=True)
 
 
 def _follow_run(

@@ -7,7 +7,7 @@ from runlore.cli.agent.approval_prompt import ApprovalPrompt
 from runlore.cli.agent.screen import Screen
 from runlore.cli.input_files import folder_of
 from runlore.cli.invocation import Invocation, command
-from runlore.cli.run import looked_at
+from runlore.cli.run import looked_at, tell_capture
 from runlore.cli.skills.prompt import is_terminal
 from runlore.cli.tables import projection_tables, record_tables, session_tables
 from runlore.cli.terminal import say
@@ -17,7 +17,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import ArtifactId, RunStatus
-from runlore.domain.session import PersonaId, SessionId
+from runlore.domain.session import PersonaId, Session, SessionId
 from runlore.ports import operations as ops
 
 run_group = group("One run: its journal, its notes, its artifacts.")
@@ -212,10 +212,13 @@ def create(
         working_folder=working_folder,
         idempotency_key=idempotency_key,
     )
-    call.ask(
-        lambda operations: operations.create_session(request),
-        lambda made: session_tables.tell_session("Created", made),
-    )
+
+    def tell(made: Session) -> None:
+        if not private:
+            tell_capture(made, working_folder)
+        session_tables.tell_session("Created", made)
+
+    call.ask(lambda operations: operations.create_session(request), tell)
 
 
 @command(session, "change")

@@ -8,6 +8,8 @@ import hashlib
 import re
 import tomllib
 import unicodedata
+from datetime import datetime
+from typing import NewType
 from urllib.parse import urlsplit
 
 from runlore.domain import limits
@@ -15,6 +17,8 @@ from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.text.excerpt import excerpt
+
+FolderId = NewType("FolderId", str)
 
 PROJECT_FILE = ".runlore.toml"
 PROJECT_FILE_CHARS_MAX = 16_384
@@ -24,12 +28,40 @@ PROJECT_NAME_CHARS_MAX = 60
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectFile:
-    """What a `.runlore.toml` says: `project = "NAME"` names the project, `capture = false` stores nothing;
-    keys that mean nothing are `unknown`."""
+    """What a `.runlore.toml` proposes: `project = "NAME"`, `capture = false`; keys that mean nothing are
+    `unknown`. It counts where an operator has bound the folder to it."""
 
     name: str | None = None
     capture: bool = True
     unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderBinding:
+    """What an operator has settled about a folder and all below it: the project that it belongs to, and
+    whether what happens there is kept. None is not settled."""
+
+    folder_id: FolderId
+    project: str | None = None
+    capture: bool | None = None
+    updated_at: datetime
+    revision: int = 1
+
+
+def folder_id(path: str) -> FolderId:
+    """The id of a folder, by its path without links alone: no file in it has a say."""
+    return FolderId(f"folder-{_digest(_normal_path(_with_worktrees(path)))}")
+
+
+def parse_folder_id(text: str) -> FolderId:
+    """A folder's id; that of a project that is called by its repository's path names the same folder."""
+    if not _FOLDER.fullmatch(text):
+        raise Invalid(
+            "this is no folder's id: it is `folder-` and 32 hexadecimal digits",
+            code="folder.id",
+            hint="`runlore folder bind PATH` shows the id of a folder",
+        )
+    return FolderId(f"folder-{text.rpartition('-')[2]}")
 
 
 def project_id(*, remote: str | None, repository_root: str | None, folder: str) -> str:
@@ -203,6 +235,7 @@ def _name(name: object) -> str:
 
 
 _NAME_CODE = "project-file.name"
+_FOLDER = re.compile("(folder|repository)-[0-9a-f]{32}")
 _DERIVED = re.compile("(remote|repository|folder)-[0-9a-f]{32}")
 # Where agents and people put the worktrees of a repository, inside of it.
 _WORKTREES = re.compile(r"[\\/](?:\.claude[\\/]worktrees|\.worktrees)[\\/]")

@@ -7,6 +7,7 @@ import pytest
 from runlore.config.settings import Settings
 from runlore.domain.agent.approval import ApprovalId
 from runlore.domain.agent.conversation import AssistantSaid, UserSaid
+from runlore.domain.project import folder_id
 from runlore.domain.run import RunStatus
 from runlore.ports import operations as ops
 from runlore.ports.operations import RunEventKind
@@ -170,7 +171,7 @@ def test_the_answer_of_a_private_run_is_told_without_secrets(settings: Settings,
 def test_a_folder_that_says_no_is_worked_in_privately(settings: Settings, folder: Path) -> None:
     script = (calls("shell", {"command": f"echo {WORD} > made.txt"}), says("Done."))
     with at_work(settings, folder, *script) as work:
-        (folder / ".runlore.toml").write_text("capture = false\n")
+        work.operator.put_folder(ops.FolderChange(folder_id=folder_id(str(folder)), capture=False))
         view = work.ask(f"Think of {WORD}", session_id=work.talk())
 
         assert (view.run.status, view.stored) == (RunStatus.COMPLETED, False)

@@ -2,15 +2,17 @@
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from runlore.daemon.calls.working_folders import working_folder
+from runlore.daemon.calls.working_folders import proposal_of, working_folder
 from runlore.domain.errors import Invalid
-from runlore.domain.project import project_id
+from runlore.domain.project import FolderBinding, FolderId, folder_id, project_id
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
+from runlore.flow.capture.folders import find_binding
 from runlore.ports import operations as ops
 from tests.world import World, outcome
 
@@ -77,33 +79,70 @@ def test_a_worktree_belongs_to_its_repository(folder: Path, tmp_path: Path) -> N
     assert working_folder(str(tmp_path / "tree")).project == "example.org/acme/tools"
 
 
-def test_a_project_file_names_it_and_the_nearest_wins(folder: Path) -> None:
+def bind(world: World, folder: Path, **fields: object) -> FolderBinding:
+    """An operator's word about a folder."""
+    return world.operator.put_folder(ops.FolderChange(folder_id=folder_id(str(folder)), **fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.req("SEC-2")
+def test_a_file_names_a_project_and_stops_capture_only_where_an_operator_bound_the_folder_to_it(
+    world: World, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / ".runlore.toml").write_text('project = "acme"\ncapture = false\n')
+
+    own = world.session("one", working_folder=str(folder))
+    bind(world, folder, project="acme")
+    named = world.session("two", working_folder=str(folder))
+    bind(world, folder, project="acme", capture=False)
+    quiet = world.session("three", working_folder=str(folder))
+
+    assert own.binding.project_ids == (project_id(remote=None, repository_root=None, folder=str(folder)),)
+    assert named.binding.project_ids == ("acme",)
+    assert (own.private, named.private, quiet.private) == (False, False, True)
+    warned = [record.getMessage() for record in caplog.records]
+    assert ["project = 'acme' and capture = false" in each for each in warned] == [True, False]
+    assert "runlore folder bind" in warned[0]
+
+
+@pytest.mark.req("SEC-2")
+def test_the_nearest_binding_names_the_project_and_a_no_on_the_way_up_is_heard(
+    world: World, folder: Path
+) -> None:
+    inner = folder / "inner"
+    inner.mkdir()
+    bind(world, folder, project="outer", capture=False)
+    bind(world, inner, project="inner", capture=True)
+
+    with world.parts.store.snapshot() as snapshot:
+        found = {path: working_folder(str(path), partial(find_binding, snapshot)) for path in (folder, inner)}
+
+    assert [(each.project, each.capture) for each in found.values()] == [("outer", False), ("inner", False)]
+
+
+@pytest.mark.req("SEC-2")
+def test_a_binding_is_read_again_kept_once_and_an_operator_s_alone(world: World, folder: Path) -> None:
+    made = bind(world, folder, project="acme")
+
+    assert world.operator.get_folder(made.folder_id) == made
+    assert world.operator.get_folder(FolderId(made.folder_id.replace("folder-", "repository-"))) == made
+    assert bind(world, folder, project="acme") == made
+    assert bind(world, folder, capture=True).revision == 2
+    assert outcome(lambda: bind(world, folder, expected_revision=1)) == "folder.revision"
+    assert outcome(lambda: world.operator.get_folder(folder_id("/other"))) == "folder.not-found"
+    assert outcome(lambda: world.operator.get_folder(FolderId("../x"))) == "folder.id"
+
+
+def test_what_the_files_on_the_way_up_propose(folder: Path) -> None:
     git(folder, "init", "-q")
     inner = folder / "inner"
     inner.mkdir()
-    (folder / ".runlore.toml").write_text('project = "outer"\n')
-    (inner / ".runlore.toml").write_text('project = "inner"\n')
+    (folder / ".runlore.toml").write_text('project = "outer"\ncapture = false\n')
+    (inner / ".runlore.toml").write_text('project = "inner"\ncapture = true\n')
 
-    assert working_folder(str(folder)).project == "outer"
-    assert working_folder(str(inner)).project == "inner"
+    found = proposal_of(str(inner))
 
-
-def test_whoever_says_no_on_the_way_up_is_heard(folder: Path) -> None:
-    git(folder, "init", "-q")
-    inner = folder / "inner"
-    inner.mkdir()
-    (folder / ".runlore.toml").write_text("capture = false\n")
-    (inner / ".runlore.toml").write_text("capture = true\n")
-
-    assert not working_folder(str(inner)).capture
-
-
-def test_a_file_above_a_folder_without_a_repository_says_nothing_about_it(folder: Path) -> None:
-    inner = folder / "inner"
-    inner.mkdir()
-    (folder / ".runlore.toml").write_text('project = "outer"\n')
-
-    assert working_folder(str(inner)).project != "outer"
+    assert (found.name, found.capture) == ("inner", False)
+    assert working_folder(str(inner)).capture
 
 
 @pytest.mark.parametrize("path", ["work", "./work", "", "/a\0b", "/" + "x" * 5_000])
@@ -114,11 +153,11 @@ def test_a_folder_is_named_by_its_absolute_path(path: str) -> None:
     assert refused.value.code == "session.folder"
 
 
-def test_a_project_file_that_cannot_be_read_is_not_taken_for_a_yes(folder: Path) -> None:
+def test_a_project_file_that_cannot_be_read_proposes_nothing_and_says_so(folder: Path) -> None:
     (folder / ".runlore.toml").mkdir()
 
     with pytest.raises(Invalid) as refused:
-        working_folder(str(folder))
+        proposal_of(str(folder))
 
     assert refused.value.code == "project-file.unreadable"
 
@@ -127,12 +166,13 @@ def test_a_pipe_or_a_device_in_place_of_a_file_holds_nobody_up(folder: Path) -> 
     os.mkfifo(folder / ".git")
     (folder / ".runlore.toml").symlink_to("/dev/zero")
 
+    working_folder(str(folder))
     with pytest.raises(Invalid):
-        working_folder(str(folder))
+        proposal_of(str(folder))
 
 
 def test_a_session_is_linked_to_the_project_of_its_folder_in_addition(world: World, folder: Path) -> None:
-    (folder / ".runlore.toml").write_text('project = "tools"\n')
+    bind(world, folder, project="tools")
 
     session = world.session(project_ids=("acme",), working_folder=str(folder))
 
@@ -148,49 +188,23 @@ def test_a_key_that_means_nothing_is_warned_of_once_and_the_rest_holds(
 ) -> None:
     (folder / ".runlore.toml").write_text('captrue = false\nproject = "tools"\n')
 
-    found = [working_folder(str(folder)) for _ in range(3)]
+    found = [proposal_of(str(folder)) for _ in range(3)]
 
-    assert {(each.project, each.capture) for each in found} == {("tools", True)}
+    assert {(each.name, each.capture) for each in found} == {("tools", True)}
     (warned,) = [record.getMessage() for record in caplog.records]
     assert str(folder / ".runlore.toml") in warned
     assert "'captrue'" in warned
 
 
-def test_a_bad_project_file_makes_no_session(world: World, folder: Path) -> None:
-    (folder / ".runlore.toml").write_text("capture = 1\n")
-
-    assert outcome(lambda: world.session(working_folder=str(folder))) == "project-file.capture"
-    assert outcome(lambda: world.operator.get_session(SessionId("talk"))) == "session.not-found"
-
-
 @pytest.mark.req("CAP-7")
-@pytest.mark.parametrize("repository", [None, ".", "inner"])
-def test_a_no_above_a_folder_is_heard_with_and_without_a_repository(
-    folder: Path, repository: str | None
-) -> None:
-    inner = folder / "inner" / "deep"
-    inner.mkdir(parents=True)
-    if repository is not None:
-        git(folder / repository, "init", "-q")
-    assert working_folder(str(inner)).capture
-
-    (folder / ".runlore.toml").write_text('project = "outer"\ncapture = false\n')
-
-    found = working_folder(str(inner))
-    assert not found.capture
-    assert (found.project == "outer") is (repository == ".")
-
-
-@pytest.mark.req("CAP-7")
-@pytest.mark.parametrize("text", ["capture = false\n", "capture = 1\n"])
 def test_a_no_that_comes_after_the_session_was_made_is_heard_by_its_next_run(
-    world: World, folder: Path, text: str
+    world: World, folder: Path
 ) -> None:
     inner = folder / "inner"
     inner.mkdir()
     world.session(working_folder=str(inner))
     asked = ops.NewRun(session_id=SessionId("talk"), request="Play the xylophone")
-    (folder / ".runlore.toml").write_text(text)
+    bind(world, folder, capture=False)
 
     opened = world.operator.open_run(asked)
 
@@ -198,7 +212,7 @@ def test_a_no_that_comes_after_the_session_was_made_is_heard_by_its_next_run(
     assert not opened.stored
     assert outcome(lambda: world.propose("tune", "xylophone", scope=scope)) == "session.private"
     assert "xylophone" not in repr(world.tables())
-    (folder / ".runlore.toml").unlink()
+    bind(world, folder)
     assert world.operator.open_run(asked).stored
 
 

@@ -14,6 +14,7 @@ from runlore.daemon.app import Application
 from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Denied
 from runlore.domain.policies.policy import PolicyName
+from runlore.domain.project import folder_id
 from runlore.domain.record import JsonObject, Kind
 from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.scope import WORKSPACE
@@ -345,12 +346,15 @@ def _session_calls(world: World, caller: Application) -> Calls:
     owner.open_run(ops.NewRun(session_id=SESSION, request="Look around", run_id=RUN))
     owner.add_artifact(ops.NewArtifact(run_id=RUN, name="notes", text="All is well", artifact_id=NOTES))
     world.operator.put_persona(ops.PersonaChange(persona_id=ADA))
+    world.operator.put_folder(ops.FolderChange(folder_id=folder_id("/work"), project="acme"))
     said = {"type": "assistant_message", "text": "Done"}
     return {
         "create_session": lambda: caller.create_session(ops.NewSession()),
         "change_session": lambda: caller.change_session(ops.SessionChange(session_id=SESSION, title="A")),
         "get_session": lambda: caller.get_session(SESSION),
         "list_sessions": lambda: caller.list_sessions(ops.PageRequest()),
+        "put_folder": lambda: caller.put_folder(ops.FolderChange(folder_id=folder_id("/work"), project="p")),
+        "get_folder": lambda: caller.get_folder(folder_id("/work")),
         "put_persona": lambda: caller.put_persona(ops.PersonaChange(persona_id=PersonaId("bob"))),
         "get_persona": lambda: caller.get_persona(ADA),
         "list_personas": lambda: caller.list_personas(ops.PageRequest()),

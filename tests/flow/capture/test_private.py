@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runlore.domain.project import folder_id
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import PersonaId, Session, SessionId
 from runlore.ports import operations as ops
@@ -25,7 +26,7 @@ def by_folder(world: World, folder: Path) -> Session:
     """The working folder says no."""
     place = folder / WORD
     place.mkdir()
-    (place / ".runlore.toml").write_text("capture = false\n")
+    world.operator.put_folder(ops.FolderChange(folder_id=folder_id(str(place)), capture=False))
     return world.session(title=WORD, working_folder=str(place))
 
 

@@ -14,6 +14,7 @@ from runlore.daemon.mining import store_runs
 from runlore.daemon.mining.dry_run import look_through
 from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.domain.errors import Unavailable
+from runlore.domain.project import project_id
 from runlore.domain.run import RunId
 from runlore.domain.runs.transcript import Position, TranscriptSource
 from runlore.ports.operations.skills import ImportedRuns, RunsToImport, SkillOperations
@@ -214,7 +215,6 @@ def test_of_a_folder_that_says_no_nothing_is_sent_to_whoever_may_not_see_the_fol
     for folder in (quiet, loud):
         folder.mkdir()
     (quiet / ".runlore.toml").write_text("capture = false\n")
-    (loud / ".runlore.toml").write_text('project = "atlas"\n')
     (tmp_path / "link").symlink_to(loud)
     for name, cwd in (("a", quiet), ("b", tmp_path / "link"), ("c", quiet / "deep")):
         write_session(tmp_path / "sessions", name, turns(2), cwd=str(cwd))
@@ -230,8 +230,9 @@ def test_of_a_folder_that_says_no_nothing_is_sent_to_whoever_may_not_see_the_fol
     again = stored(importer, tmp_path / "sessions")
 
     sent = [run for batch in importer.batches for run in batch.runs]
+    project = project_id(remote=None, repository_root=None, folder=str(loud))
     assert (answer.stored, answer.left, answer.reasons) == (4, 5, {"folder": 5})
     assert str(quiet) not in repr(importer.batches)
-    assert {(run.project, run.project_folder) for run in sent} == {("atlas", str(loud))}
+    assert {(run.project, run.project_folder) for run in sent} == {(project, str(loud))}
     assert (again.stored, again.known, again.reasons) == (0, 0, {"folder": 4})
     assert look_through(found(tmp_path / "sessions")).left == {"folder": 5}

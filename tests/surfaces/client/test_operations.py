@@ -17,6 +17,7 @@ from runlore.daemon import answers
 from runlore.domain.access import Role
 from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Refused
 from runlore.domain.policies.policy import PolicyName
+from runlore.domain.project import folder_id
 from runlore.domain.record import (
     Kind,
     Layer,
@@ -162,6 +163,10 @@ def radar(both: Both) -> None:
 
 def runs(both: Both) -> tuple[SessionId, RunId]:
     """A session, a persona, and a run from its input to its end."""
+    bound = both.do(
+        "put_folder", ops.FolderChange(folder_id=folder_id("/work"), project="acme", capture=True)
+    )
+    assert both.read("get_folder", bound.folder_id) == bound
     persona = both.do("put_persona", ops.PersonaChange(persona_id=PersonaId(STRANGE.strip()), name="Ada"))
     assert both.read("get_persona", persona.persona_id) == persona
     both.read("list_personas", ops.PageRequest())

@@ -6,6 +6,7 @@ sees what that session sees, as far as its token reaches.
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 
 from runlore.daemon.calls.lookups import askable, storable
 from runlore.daemon.calls.working_folders import allows_capture
@@ -15,6 +16,7 @@ from runlore.domain.record import LEARNING_KINDS, Layer, Record, RecordId, State
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
 from runlore.flow.capture.consent import is_captured
+from runlore.flow.capture.folders import find_binding
 from runlore.ports.operations import OPERATIONS
 from runlore.ports.store import Collections
 
@@ -144,7 +146,9 @@ def require_writable(collections: Collections, caller: Caller, scope: Scope) -> 
 
 def keeps(collections: Collections, session: Session) -> bool:
     """Whether what happens in a session is stored, its working folder asked as it is now."""
-    return is_captured(collections, session) and allows_capture(session.working_folder)
+    return is_captured(collections, session) and allows_capture(
+        session.working_folder, partial(find_binding, collections)
+    )
 
 
 def asks_privately(collections: Collections, caller: Caller, session_id: SessionId | None) -> bool:

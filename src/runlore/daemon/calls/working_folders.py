@@ -7,15 +7,28 @@ regular files are.
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
+from typing import TypeAlias
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
-from runlore.domain.project import PROJECT_FILE, ProjectFile, parse_project_file, project_id, project_name
+from runlore.domain.project import (
+    PROJECT_FILE,
+    FolderBinding,
+    FolderId,
+    ProjectFile,
+    folder_id,
+    parse_project_file,
+    project_id,
+    project_name,
+)
 from runlore.domain.text.excerpt import excerpt
 from runlore.domain.text.storable import is_storable
+
+Bindings: TypeAlias = Callable[[FolderId], FolderBinding | None]
+"""What an operator has bound a folder to, by its id."""
 
 _FILE_BYTES_MAX = 256 * 1024
 _FOLDERS_MAX = 64
@@ -27,16 +40,18 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True, kw_only=True)
 class WorkingFolder:
     """A folder in which an agent works, its project and what people call that, and whether capture is
-    allowed there."""
+    allowed there, or even `settled` to be by an operator."""
 
     path: str
     project: str
     capture: bool
     name: str = ""
+    settled: bool = False
 
 
-def working_folder(path: str) -> WorkingFolder:
-    """Read a folder's project file and its git remote; it need not exist on this machine."""
+def working_folder(path: str, bound: Bindings = lambda _folder_id: None) -> WorkingFolder:
+    """A folder by its git remote and by what it is `bound` to; it need not exist on this machine. What its
+    project file proposes counts for nothing (SEC-2): the log says so where it is not bound."""
     if not os.path.isabs(path) or len(path) > limits.PATH_CHARS_MAX or not is_storable(path):
         raise Invalid(
             "the working folder is not an absolute path, or is too long",
@@ -45,24 +60,46 @@ def working_folder(path: str) -> WorkingFolder:
         )
     folder = os.path.realpath(path)
     root = _repository_root(folder)
-    files = list(_project_files(folder, root))
-    named = next((file.name for file in files if file.name is not None), None)
+    bindings = [each for each in map(bound, map(folder_id, _upwards(folder))) if each is not None]
+    named = next((each.project for each in bindings if each.project is not None), None)
     remote = None if root is None else _remote(root)
     project = named or project_id(remote=remote, repository_root=root, folder=folder)
-    # Whoever says no, in the folder or in any above it, is heard.
-    captures = all(file.capture for file in (*files, *_files_above(folder, root)))
+    captures = all(each.capture is not False for each in bindings)
     name = project_name(project, root or folder)
-    return WorkingFolder(path=folder, project=project, capture=captures, name=name)
+    settled = any(each.capture is not None for each in bindings)
+    return WorkingFolder(path=folder, project=project, capture=captures, name=name, settled=settled)
 
 
-def allows_capture(path: str | None) -> bool:
-    """Whether a session's folder may be captured at present. A file that cannot be read counts as a no."""
-    if path is None:
-        return True
+def proposal_of(folder: str) -> ProjectFile:
+    """What a folder's project files propose: the nearest name, and a no of whoever says it on the way up."""
+    root = _repository_root(folder)
+    files = list(_project_files(folder, root))
+    name = next((file.name for file in files if file.name is not None), None)
+    captures = all(file.capture for file in (*files, *_files_above(folder, root)))
+    return ProjectFile(name=name, capture=captures)
+
+
+def unbound_proposal(path: str, projects: Collection[str]) -> str:
+    """What to tell whoever works in a folder whose files propose what nobody has bound it to; empty where
+    they do not."""
     try:
-        return all(file.capture for file in map(_project_file, _upwards(path)) if file is not None)
-    except Invalid:
-        return False
+        said = proposal_of(os.path.realpath(path))
+    except Invalid as error:
+        return error.sentence
+    wants = [] if said.name is None or said.name in projects else [f"project = {said.name!r}"]
+    wants += [] if said.capture else ["capture = false"]
+    if not wants:
+        return ""
+    return (
+        f"{PROJECT_FILE} says {' and '.join(wants)}, which counts for nothing: no operator has bound this"
+        " folder to it. `runlore folder bind` does"
+    )
+
+
+def allows_capture(path: str | None, bound: Bindings) -> bool:
+    """Whether a session's folder may be captured at present."""
+    found = () if path is None else map(bound, map(folder_id, _upwards(path)))
+    return all(each is None or each.capture is not False for each in found)
 
 
 def take_warnings(folder: str) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
 """Sessions and personas: what agents open, bind and end, and who they are in it."""
 
+import logging
 from dataclasses import replace
+from functools import partial
 
 from runlore.daemon.agent_model import resolved_model
 from runlore.daemon.calls.access import own_session, require_bindable
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import askable, has_others_records
 from runlore.daemon.calls.requests import checked_limit, clean_text, cut, place_of
-from runlore.daemon.calls.working_folders import WorkingFolder, working_folder
+from runlore.daemon.calls.working_folders import WorkingFolder, unbound_proposal, working_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.runs import RunActs
 from runlore.daemon.runs.run_access import LONG_AGO
@@ -16,6 +18,7 @@ from runlore.domain.access import Role
 from runlore.domain.capability import capability_scope_of
 from runlore.domain.errors import Conflict, Denied, NotFound
 from runlore.domain.guard.refusing import without_secret
+from runlore.domain.project import FolderBinding, FolderId, parse_folder_id
 from runlore.domain.records.audit import Act
 from runlore.domain.run import OPEN
 from runlore.domain.scope import Scope, ScopeKind
@@ -31,6 +34,7 @@ from runlore.domain.session import (
 )
 from runlore.flow.capture.consent import is_muted
 from runlore.flow.capture.ending import SESSION_ENDED, interruption
+from runlore.flow.capture.folders import find_binding, get_binding, put_binding
 from runlore.flow.capture.session_lock import session_turn
 from runlore.flow.capture.sessions import (
     change_session,
@@ -42,6 +46,8 @@ from runlore.flow.capture.sessions import (
 from runlore.flow.reactions import Closed
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
+
+_log = logging.getLogger(__name__)
 
 
 class SessionActs(RunActs):
@@ -119,6 +125,27 @@ class SessionActs(RunActs):
         return ops.SessionPage(items=items, next_cursor=cursor)
 
     @operation
+    def put_folder(self, change: ops.FolderChange) -> FolderBinding:
+        name = parse_folder_id(change.folder_id)
+        if change.project is not None:
+            Scope(ScopeKind.PROJECT, change.project)
+            without_secret("the project's name", change.project)
+
+        def do(tx: Transaction, act: Act) -> tuple[FolderBinding, str]:
+            wanted = FolderBinding(
+                folder_id=name, project=change.project, capture=change.capture, updated_at=act.at
+            )
+            return put_binding(tx, wanted, expected_revision=change.expected_revision), name
+
+        call = Call(operation="put_folder", request=change, key=change.idempotency_key)
+        return self.acting.perform_named(call, do, lambda tx, name: get_binding(tx, FolderId(name)))
+
+    @operation
+    def get_folder(self, folder_id: FolderId) -> FolderBinding:
+        with self.parts.store.snapshot() as snapshot:
+            return get_binding(snapshot, parse_folder_id(folder_id))
+
+    @operation
     def put_persona(self, change: ops.PersonaChange) -> Persona:
         Scope(ScopeKind.PERSONA, change.persona_id)
         without_secret("the persona's id", change.persona_id)
@@ -176,7 +203,11 @@ class SessionActs(RunActs):
                 code="session.folder",
                 hint="leave working_folder out, and link the project with project_ids",
             )
-        return working_folder(path)
+        with self.parts.store.snapshot() as snapshot:
+            folder = working_folder(path, partial(find_binding, snapshot))
+        if not folder.settled and (unbound := unbound_proposal(folder.path, (folder.project,))):
+            _log.warning("in %s: %s", folder.path, unbound)
+        return folder
 
     def _require_workable(self, models: tuple[str, ...], folder: WorkingFolder | None) -> None:
         """Refuse what would refuse the first input, before anything is written."""

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from runlore.daemon.background.jobs import capture_now, learning_skills
 from runlore.daemon.calls.idempotency import Call, Done
@@ -24,6 +25,7 @@ from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
 from runlore.domain.statements.ranks import Rank
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
+from runlore.flow.capture.folders import find_binding
 from runlore.flow.families import descendants
 from runlore.flow.pipeline.importing import Came, Importing
 from runlore.flow.pipeline.repeating import scopes_to_remember, withdraw_repeated, workspace_turn
@@ -56,7 +58,9 @@ class SkillActs(ForgetActs):
         importing = Importing(
             remembering=remembering(self.parts), actor=self.caller.actor, holder=self.parts.process_id
         )
-        folders = {folder: told_folder(folder) for folder in {run.folder for run in request.runs}}
+        with self.parts.store.snapshot() as snapshot:
+            bound = partial(find_binding, snapshot)
+            folders = {folder: told_folder(folder, bound) for folder in {run.folder for run in request.runs}}
         batch = importing.prepare(request, folders)
         came: list[Came] = []
 

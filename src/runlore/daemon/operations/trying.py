@@ -1,11 +1,12 @@
 """Trials: a promoted skill run once in a child agent, so that it can be seen whether it works (ROL-3)."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from runlore.daemon.calls.access import keeps, own_session, require_bindable
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.working_folders import working_folder
+from runlore.daemon.calls.working_folders import WorkingFolder, working_folder
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.sessions import session_of
 from runlore.daemon.own_runs.agent_port import SkillTrial
@@ -15,6 +16,7 @@ from runlore.domain.records.contracts import check_text
 from runlore.domain.run import RunId
 from runlore.domain.session import Session, SessionId
 from runlore.flow.capture.consent import CAPTURE_PAUSED
+from runlore.flow.capture.folders import find_binding
 from runlore.flow.skills.rollouts import get_promoted
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections
@@ -47,6 +49,10 @@ class TryActs(Bound):
             live.wait()
         return self.parts.operations(self.caller).get_run(run_id)
 
+    def _trial_folder(self, path: str) -> WorkingFolder:
+        with self.parts.store.snapshot() as snapshot:
+            return working_folder(path, partial(find_binding, snapshot))
+
     def _find_begun(self, call: Call) -> RunId | None:
         """The run that was begun before under this key, whatever has become of the skill since."""
         before = self.acting.named_before(call)
@@ -72,7 +78,7 @@ class TryActs(Bound):
             return _Place(folder=of_session or "", session=session)
         if switch is not None and switch.on:
             raise _unstored_refusal("capture is off")
-        folder = None if request.working_folder is None else working_folder(request.working_folder)
+        folder = None if request.working_folder is None else self._trial_folder(request.working_folder)
         if folder is not None and not folder.capture:
             raise _unstored_refusal("capture is off there")
         own = session_of(ops.NewSession(title=f"skill {name}"), folder, self.caller.actor)

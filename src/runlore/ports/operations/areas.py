@@ -10,6 +10,7 @@ from types import ModuleType
 OPERATIONS_OF = {
     "sessions": (
         "create_session change_session get_session list_sessions put_persona get_persona list_personas "
+        "put_folder get_folder "
         "open_run get_run list_runs append_events add_checkpoint add_scratch list_scratch add_artifact "
         "get_artifact list_artifacts finish_run journal"
     ),
@@ -44,9 +45,9 @@ OPERATIONS_OF = {
 # The requests, answers and protocols of each.
 VALUES_OF = {
     "sessions": (
-        "Appended ArtifactPage JournalPage JournalRequest NewArtifact NewCheckpoint NewEvents NewRun "
-        "NewScratch NewSession PageRequest PersonaChange PersonaPage RunEnd RunPage RunView RunsRequest "
-        "SessionChange SessionOperations SessionPage UNSET Unset UnsetType"
+        "Appended ArtifactPage FolderChange JournalPage JournalRequest NewArtifact NewCheckpoint NewEvents "
+        "NewRun NewScratch NewSession PageRequest PersonaChange PersonaPage RunEnd RunPage RunView "
+        "RunsRequest SessionChange SessionOperations SessionPage UNSET Unset UnsetType"
     ),
     "agent": (
         "AgentOperations ApprovalDecision ApprovalPage ApprovalsRequest DetectedPattern FollowRun NewInput "

@@ -12,6 +12,7 @@ from runlore.domain import limits
 from runlore.domain.capability import CapabilityScope
 from runlore.domain.json_form import About, JsonForm, Shape
 from runlore.domain.lazy import dataclass
+from runlore.domain.project import FolderBinding, FolderId
 from runlore.domain.prompts.projection import Section
 from runlore.domain.record import JsonObject, Record
 from runlore.domain.run import TERMINAL, Artifact, ArtifactId, Run, RunId, RunStatus
@@ -135,6 +136,19 @@ class PersonaChange:
     name: str = ""
     capability_scope: Annotated[JsonObject, Shape(CapabilityScope)] = field(default_factory=dict)
     capture: Annotated[bool, About("False stores nothing of the sessions bound to it.")] = True
+    expected_revision: Revision = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderChange:
+    """What a working folder, and all below it, is bound to; what is left out is not settled."""
+
+    folder_id: FolderId
+    project: Annotated[str | None, About("The project that it belongs to, whatever its own files say.")] = (
+        None
+    )
+    capture: Annotated[bool | None, About("False keeps nothing of what happens there.")] = None
     expected_revision: Revision = None
     idempotency_key: str | None = None
 
@@ -321,6 +335,14 @@ class SessionOperations(Protocol):
     @Operation("GET /v1/sessions", EVERYBODY)
     def list_sessions(self, request: PageRequest) -> SessionPage:
         """Sessions, the newest first."""
+
+    @Operation("PUT /v1/folders/{folder_id}", OPERATORS, unlimited=True, tagged=True, needs_body=True)
+    def put_folder(self, change: FolderChange) -> FolderBinding:
+        """Bind a working folder to a project, and say whether what happens there is kept."""
+
+    @Operation("GET /v1/folders/{folder_id}", OVERSEERS, unlimited=True, tagged=True)
+    def get_folder(self, folder_id: FolderId) -> FolderBinding:
+        """What a working folder is bound to."""
 
     @Operation("PUT /v1/personas/{persona_id}", OPERATORS, unlimited=True, tagged=True, needs_body=True)
     def put_persona(self, change: PersonaChange) -> Persona:
