@@ -270,12 +270,12 @@ def find_user_option(view: View, start: int, end: int) -> SecretFinding | None:
 
 
 def find_in_place(
-    rule: str, pattern: bytes, is_it: Callable[[str], bool], view: View, start: int, _end: int
+    row: tuple[str, bytes, Callable[[str], bool]], view: View, start: int, _end: int
 ) -> SecretFinding | None:
     """A secret told by what leads to it, by a row of the table."""
-    return _in_place(
-        view, compile_pattern(pattern).match(view.data, start, start + MANIFEST_CHARS_MAX), rule, is_it
-    )
+    rule, pattern, is_it = row
+    match = compile_pattern(pattern).match(view.data, start, start + MANIFEST_CHARS_MAX)
+    return _in_place(view, match, rule, is_it)
 
 
 def find_in_line(pattern: bytes, view: View, start: int, end: int) -> SecretFinding | None:
@@ -296,7 +296,7 @@ def place_detectors() -> Iterator[tuple[Detector, tuple[str, ...]]]:
     """What the tables come to: a detector for each row, and its anchors."""
     for rule, anchors, pattern, is_it in PLACES:
         whole = b"(?i:" + pattern.replace(b"VALUE", VALUE).replace(b"QUOTED", QUOTED) + b")"
-        yield partial(find_in_place, rule, whole, is_it), tuple(anchors.split("|"))
+        yield partial(find_in_place, (rule, whole, is_it)), tuple(anchors.split("|"))
     for line_anchors, pattern in LINES:
         yield partial(find_in_line, pattern.replace(b"VALUE", VALUE)), line_anchors
 
