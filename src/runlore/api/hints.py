@@ -17,6 +17,7 @@ ROUTES = {
     "capture resume": "POST /v1/capture/resume",
     "doctor": "POST /v1/doctor",
     "jobs retry": "POST /v1/jobs/{job_id}/retry",
+    "folder bind": "PUT /v1/folders/{folder_id}",
     "jobs work": "POST /v1/jobs/work",
     "learning candidates get": "GET /v1/learning-candidates/{record_id}",
     "memory export": "POST /v1/memory/export",
