@@ -59,7 +59,9 @@ def learning(both: Both, session_id: SessionId, run_id: RunId) -> None:
     assert [record.record_id for record in both.read("list_candidates", asked).items] == [made.record_id]
     both.read("list_candidates", ops.CandidateRequest(decisions=frozenset({PolicyDecision.ESCALATED})))
     page = both.read("list_candidates", ops.CandidateRequest(limit=1, session_id=session_id))
-    both.read("list_candidates", ops.CandidateRequest(limit=1, cursor=page.next_cursor))
+    both.read(
+        "list_candidates", ops.CandidateRequest(limit=1, session_id=session_id, cursor=page.next_cursor)
+    )
     both.read("get_candidate", made.record_id, session_id=session_id)
     terms = ops.Publication(
         record_id=made.record_id,
