@@ -284,6 +284,23 @@ def test_an_agent_that_starts_it_gets_a_daemon_and_a_token_of_its_own(
     assert again == over_stdio(laptop, "legacy", folder, propose)
 
 
+@pytest.mark.req("SEC-2")
+def test_the_folder_is_what_an_operator_bound_it_to(laptop: Runlore, tmp_path: Path) -> None:
+    (tmp_path / ".runlore.toml").write_text('project = "theirs"\ncapture = false\n')
+    (tmp_path / "private").mkdir()
+    laptop.json("folder", "bind", str(tmp_path), "--project", "atlas", "--capture")
+    laptop.json("folder", "bind", str(tmp_path / "private"), "--no-capture")
+
+    async def look(client: Client) -> None:
+        await call(client, "list_skills")
+
+    over_stdio(laptop, "2026-07-28", tmp_path, look)
+    over_stdio(laptop, "2026-07-28", tmp_path / "private", look)
+    private, kept = laptop.items("session", "list")
+    assert (kept["project_ids"], kept["private"]) == (["atlas"], False)
+    assert private["private"]
+
+
 def test_a_daemon_that_ends_between_two_calls_is_started_again(laptop: Runlore, tmp_path: Path) -> None:
     async def outlive(client: Client) -> None:
         await call(client, "list_skills")

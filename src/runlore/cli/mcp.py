@@ -5,6 +5,7 @@ what the agent sees and may do is what every agent may.
 """
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from runlore.cli import agent_access
@@ -14,9 +15,11 @@ from runlore.cli.typer_commands import option
 from runlore.client.remote import RemoteOperations
 from runlore.client.transport import Transport
 from runlore.config.settings import Settings
-from runlore.daemon.calls.working_folders import working_folder
+from runlore.daemon.calls.working_folders import WorkingFolder, working_folder
 from runlore.domain import limits
 from runlore.domain.access import Role
+from runlore.domain.errors import NotFound
+from runlore.domain.project import FolderBinding, FolderId
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 
@@ -83,13 +86,31 @@ class _Connection:
     def _open_session(self) -> SessionId:
         """One session for each agent and project: that of the folder in which the agent started us."""
         if self._session_id is None:
-            folder = working_folder(os.getcwd())
+            folder = self._folder()
             request = ops.NewSession(
                 title=f"MCP in {folder.name}"[: limits.TITLE_CHARS_MAX],
                 agent=self._agent,
                 project_ids=(folder.project,),
-                idempotency_key=f"mcp:{folder.project}"[: limits.ID_CHARS_MAX],
+                private=not folder.capture,
+                idempotency_key=f"mcp:{folder.capture}:{folder.project}"[: limits.ID_CHARS_MAX],
             )
             operations = self._open()
             self._session_id = operations.create_session(request).session_id
         return self._session_id
+
+    def _folder(self) -> WorkingFolder:
+        """The folder in which the agent started us, as an operator of this state root has bound it."""
+        if self._settings.url is not None:
+            return working_folder(os.getcwd())
+        transport = agent_access.connect_as_operator(self._settings)
+        operations = RemoteOperations(transport)
+
+        def find_binding(folder_id: FolderId) -> FolderBinding | None:
+            with suppress(NotFound):
+                return operations.get_folder(folder_id)
+            return None
+
+        try:
+            return working_folder(os.getcwd(), find_binding)
+        finally:
+            transport.close()
