@@ -35,9 +35,9 @@ def bind(
     no_capture: Annotated[bool, option("--no-capture", "Keep nothing of what happens there.")] = False,
     expected_revision: options.ExpectedOption = None,
 ) -> None:
-    """Bind a folder, with all below it, to a project, and say whether what happens there is kept.
+    """Bind a folder to a project, or keep nothing of what happens there.
 
-    It is put whole. Without an option it is bound to what its .runlore.toml says.
+    It holds for all folders below it, and replaces an earlier binding. Without an option it is bound to what its .runlore.toml says.
     """
     capture = False if no_capture else True if keep else None
     if project is None and capture is None:

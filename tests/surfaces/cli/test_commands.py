@@ -82,7 +82,7 @@ READ_FROM = {
     "runlore.domain.policies.skills_policy": {"SkillCurationPolicy", "skills_policy"},
     "runlore.domain.statements.finding": {"OwnStatement"},
     "runlore.domain.statements.ranks": {"Rank", "confidence_reasons", "rank_of", "sessions_of"},
-    "runlore.domain.project": {"project_name"},
+    "runlore.domain.project": {"FolderBinding", "FolderId", "folder_id", "project_name"},
 }
 BELOW = {
     *("runlore.config.settings", "runlore.daemon", "runlore.daemon.answers", "runlore.daemon.wiring"),
