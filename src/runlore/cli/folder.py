@@ -37,7 +37,8 @@ def bind(
 ) -> None:
     """Bind a folder to a project, or keep nothing of what happens there.
 
-    It holds for all folders below it, and replaces an earlier binding. Without an option it is bound to what its .runlore.toml says.
+    It holds for all folders below it, and replaces an earlier binding. Without an option the folder is bound
+    to what its .runlore.toml says.
     """
     capture = False if no_capture else True if keep else None
     if project is None and capture is None:
