@@ -241,7 +241,8 @@ def not_found(name: str) -> NotFound:
     return NotFound(
         f"there is no skill {name!r:.80}",
         code="skill.not-found",
-        hint="`runlore skill list` shows the names, with `--state deleted` or `--state merged` of those gone",
+        hint="`runlore skill list` shows the names, `runlore skill list --state deleted` and"
+        " `runlore skill list --state merged` those that are gone",
     )
 
 
