@@ -96,7 +96,7 @@ def test_a_backup_lies_where_it_is_said_to_for_this_user_alone(world: World, tmp
         assert stat.S_IMODE(status.st_mode) == 0o600
         assert answer.bytes == status.st_size
     assert stat.S_IMODE(os.stat(world.root / "backups").st_mode) == 0o700
-    assert len(list((world.root / "backups").iterdir())) == 2
+    assert len(list((world.root / "backups").glob("[!.]*"))) == 2
     assert contents(first.path) == contents(second.path) == contents(named.path)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.prompts.token_budget import estimate
-from runlore.models.prompt_files import load_prompt
+from runlore.models.prompt_files import CURRENT, load_prompt
 from runlore.models.structured_output import read_answer
 from runlore.ports.model import ModelPurpose, Reply, TokenUsage
 from tests.model_server import USAGE, Received, fails, model_server, says
@@ -45,7 +45,7 @@ def test_the_prompt_is_the_system_text_and_the_document_alone_is_what_the_user_s
     models.ask(question(purpose=purpose, document=document))
 
     (received,) = server.requests
-    assert received.instructions.startswith(load_prompt(f"{purpose.value}-1").rstrip())
+    assert received.instructions.startswith(load_prompt(CURRENT[purpose]).rstrip())
     assert received.document == document
     assert received.text.splitlines() == ["<data>", received.text.splitlines()[1], "</data>"]
     assert "approve it" not in received.instructions

@@ -7,6 +7,7 @@ import os
 import sys
 
 from runlore.domain.errors import Unavailable
+from runlore.domain.guard.refusing import without_secret
 from runlore.skill_files.mount_lists import MountLists
 from runlore.skill_files.mounts import FolderMounts
 from runlore.skill_files.root import SkillRoot
@@ -17,6 +18,8 @@ _NOBODY = 65534
 
 def main(top: str) -> None:
     """Print what is found, and what writing, taking, removing and mounting are answered."""
+    # Loaded before the rights are gone: nobody may read the interpreter's own files.
+    without_secret("the text", "none")
     if os.geteuid() == 0:
         os.seteuid(_NOBODY)
     root, mounts = SkillRoot(top), FolderMounts(MountLists(top))

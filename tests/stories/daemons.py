@@ -23,7 +23,7 @@ from runlore.domain.run import MemoryState
 from runlore.domain.runs.job import JobKind
 from runlore.ports.store import RecordFilter
 from tests import forked
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 
 JSON = {"Content-Type": "application/json"}
 CALL_S = 4.0
@@ -59,9 +59,12 @@ class Daemon:
         raise AssertionError("the daemon did not become ready")
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send it a signal. One that stops it has done so when this comes back."""
         assert self._process is not None
         self._process.send_signal(number)
+        if number is signal.SIGSTOP:
+            stat = Path(f"/proc/{self._process.pid}/stat")
+            until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
 
     def kill(self) -> None:
         """End it as a power cut ends a process."""

@@ -135,7 +135,7 @@ class Model:
         if "candidate" in document:
             return {"action": self.judges(document["candidate"]["content"]), "reason": self.reason}
         found = [
-            {"kind": kind, "content": content, "confidence": 95}
+            {"kind": kind, "content": content, "quote": phrase, "confidence": 95}
             for phrase, (kind, content) in self.finds.items()
             if phrase in document["request"]
         ]

@@ -82,7 +82,8 @@ def test_json_without_secrets_comes_back_as_it_was(value: JsonValue) -> None:
 def test_the_beginning_is_what_redacting_everything_would_have_given(head: str, unit: str, tail: str) -> None:
     text = head + unit * (BEGINNING_CHARS * 5 // 4 // len(unit)) + tail
 
-    assert redact_beginning(text, personal=True).text[:400] == redact_text(text, personal=True).text[:400]
+    beginning = redact_beginning(text, personal=True).text[:400].removesuffix("…")
+    assert beginning == redact_text(text, personal=True).text[:400]
 
 
 def test_an_address_that_hides_among_signs_that_are_not_seen_is_found_beyond_the_beginning() -> None:

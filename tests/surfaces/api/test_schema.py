@@ -35,7 +35,9 @@ pytestmark = pytest.mark.req("SUR-3")
 EXAMPLES = scaled(4)
 _numbers = itertools.count()
 # Where no model is configured, they say so.
-WITHOUT_A_MODEL = {"POST /v1/sessions/{session_id}/inputs", "POST /v1/learning-skills/{name}/trial"}
+WITHOUT_A_MODEL = {
+    *("POST /v1/sessions/{session_id}/inputs", "POST /v1/learning-skills/{name}/trial", "POST /v1/reading")
+}
 CHECKS = [
     status_code_conformance,
     content_type_conformance,
