@@ -294,7 +294,9 @@ def _note_place(state_root: str, target: str) -> None:
     if os.path.realpath(os.path.dirname(target)) == os.path.realpath(folder):
         return
     notes = os.path.join(folder, _ELSEWHERE)
-    os.makedirs(notes, mode=0o700, exist_ok=True)
+    # Folder by folder: the mode holds for the last one only.
+    for each in (os.path.dirname(notes), notes):
+        os.makedirs(each, mode=0o700, exist_ok=True)
     path = os.fsencode(target)
     atomic_write(os.path.join(notes, sha256(path).hexdigest()), lambda file: file.write(path))
 
