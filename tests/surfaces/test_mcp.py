@@ -311,4 +311,4 @@ def test_a_daemon_that_ends_between_two_calls_is_started_again(laptop: Runlore, 
 
 
 def test_a_name_that_is_no_agents_is_refused(embedded: Runlore) -> None:
-    assert embedded.fails("mcp", "--agent", "../operator").code == "agent.name"
+    assert embedded.fails("mcp", "--agent", "../operator").code == "mcp.agent"

@@ -60,7 +60,7 @@ def token_path(state_root: str, agent: str) -> str:
     if not _NAME.fullmatch(agent):
         raise Invalid(
             f"{agent[:80]!r} is no name for an agent",
-            code="agent.name",
+            code="mcp.agent",
             hint="use small letters, digits and hyphens, such as claude-code",
         )
     return os.path.join(state_root, FOLDER, f"{agent}.token")

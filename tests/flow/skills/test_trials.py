@@ -234,8 +234,12 @@ class TestLimits:
         assert begun.wait(20)
         live = local.world.parts.agent.hub.find(view.run.run_id)
         assert live is not None
-        local.world.clock.advance(seconds=901)
-        assert live.wait(20)
+        # Time that passes while a call is being decided on does not count, so one jump may fall into that.
+        for _ in range(20):
+            local.world.clock.advance(seconds=901)
+            if live.wait(1):
+                break
+        assert live.is_over
 
         run = local.world.operator.get_run(view.run.run_id).run
         assert run.status is RunStatus.INTERRUPTED

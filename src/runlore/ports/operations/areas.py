@@ -9,10 +9,9 @@ from types import ModuleType
 # The operations of each area, in the order of the API's document.
 OPERATIONS_OF = {
     "sessions": (
-        "create_session change_session get_session list_sessions put_persona get_persona list_personas "
-        "put_folder get_folder "
-        "open_run get_run list_runs append_events add_checkpoint add_scratch list_scratch add_artifact "
-        "get_artifact list_artifacts finish_run journal"
+        "create_session change_session get_session list_sessions put_folder get_folder put_persona "
+        "get_persona list_personas open_run get_run list_runs append_events add_checkpoint add_scratch "
+        "list_scratch add_artifact get_artifact list_artifacts finish_run journal"
     ),
     "agent": "start_input follow_run cancel_run list_approvals get_approval decide_approval",
     "records": "list_records get_record history search goal_context states propose_profile add_episode",
