@@ -122,6 +122,43 @@ def test_a_process_is_certain_after_an_hour_of_its_own() -> None:
     assert (clock.earliest_now(), clock.doubt()) == (machine.wall, "")
 
 
+@pytest.mark.parametrize("back_to", [timedelta(), 30 * HOUR], ids=["at once", "after a day off"])
+@pytest.mark.parametrize("starts_ahead", [True, False], ids=["at a start", "in a process"])
+def test_a_clock_that_is_set_right_is_followed_at_once(back_to: timedelta, *, starts_ahead: bool) -> None:
+    machine = Machine()
+    clock = machine.clock(Readings(certain_at=START))
+    machine.wall += JUMP
+    if starts_ahead:
+        clock = machine.clock(Readings(certain_at=START))
+    else:
+        clock.now()
+        machine.wait(SETTLED_S)
+    assert clock.now() == machine.wall
+    machine.wait(5)
+
+    machine.wall += back_to - JUMP
+    assert clock.now() == machine.wall
+    assert clock.earliest_now() == machine.wall - back_to
+    assert bool(clock.doubt()) == bool(back_to)
+
+    # What was read before counts for nothing: after a day off the hour begins anew.
+    machine.wait(CERTAIN_S - 6)
+    assert clock.earliest_now() == machine.wall - back_to
+    machine.wait(6)
+    assert (clock.earliest_now(), clock.doubt()) == (machine.wall, "")
+
+
+def test_before_what_is_certain_a_clock_is_not_followed_at_once() -> None:
+    machine = Machine()
+    machine.wall += JUMP
+    clock = machine.clock(Readings(certain_at=START))
+
+    machine.wall -= 2 * JUMP
+
+    assert clock.now() == START + JUMP
+    assert "stepped back" in clock.doubt()
+
+
 @contextmanager
 def started(settings: Settings, machine: Machine) -> Iterator[Parts]:
     """A process on a machine, with what its predecessors have noted."""
@@ -200,12 +237,39 @@ def test_a_clock_that_is_ahead_for_a_moment_takes_nothing_away(tmp_path: Path, *
             assert everything(parts) == before
             status = Application(parts, EMBEDDED_OPERATOR).status()
             assert "40 days ahead" in str(status.sections["clock"])
+            findings = Application(parts, EMBEDDED_OPERATOR).doctor().findings
+            assert ["40 days ahead" in found.detail for found in findings if found.check == "clock"] == [True]
 
     machine.wait(CERTAIN_S)
     with started(settings, machine) as parts:
         sweep_all(parts)
         left = everything(parts)
         assert "ended" not in (*left["pointers"], *left["memories"])
+
+
+def test_what_a_clock_that_was_ahead_has_put_off_is_done_when_it_is_right_again(tmp_path: Path) -> None:
+    settings, machine = Settings(state_root=str(tmp_path / "home")), Machine()
+    with started(settings, machine):
+        pass
+    machine.wall += JUMP
+    with started(settings, machine) as parts:
+        operations = Application(parts, EMBEDDED_OPERATOR)
+        operations.create_session(ops.NewSession(session_id=SessionId("talk")))
+        for run_id in ("waits", "dies"):
+            operations.open_run(
+                ops.NewRun(session_id=SessionId("talk"), request="Look", run_id=RunId(run_id))
+            )
+            operations.finish_run(ops.RunEnd(run_id=RunId(run_id), status=RunStatus.COMPLETED))
+        now = parts.clock.now()
+        with parts.store.transaction() as tx:
+            tx.jobs.claim(ALL_KINDS, holder="dead", now=now, lease_until=now + timedelta(seconds=30))
+
+    machine.wall -= JUMP
+    with started(settings, machine) as parts:
+        do_due_jobs(parts, kinds=ALL_KINDS)
+        assert sorted(everything(parts)["memories"]) == ["dies", "waits"]
+        with parts.store.snapshot() as snapshot:
+            assert snapshot.jobs.count() == {}
 
 
 @pytest.mark.req("SKL-9")

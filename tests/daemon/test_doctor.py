@@ -51,6 +51,7 @@ def test_a_healthy_runlore_has_every_check_fine(world: World) -> None:
     checks = [finding.check for finding in diagnosis.findings]
     assert checks == [
         "database",
+        "clock",
         "permissions",
         "run memories",
         "index",

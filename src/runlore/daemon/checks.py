@@ -32,7 +32,7 @@ _OTHERS = 0o077
 _OTHERS_WRITE = 0o022
 _CERTIFICATES = (".pem", ".crt", ".cer", ".cert")
 _CERTIFICATE_BYTES_MAX = 1_000_000
-OK, REPAIRED, PROBLEM = "ok", "repaired", "problem"
+OK, NOTICE, REPAIRED, PROBLEM = "ok", "notice", "repaired", "problem"
 
 
 def diagnose(parts: Parts, *, repair: bool) -> Diagnosis:
@@ -89,6 +89,11 @@ def _database(parts: Parts, repair: bool) -> Iterator[Finding]:
             detail=problem,
             hint="restore the latest backup into an empty store; nothing is repaired by guessing",
         )
+
+
+def _clock(parts: Parts, _repair: bool) -> Iterator[Finding]:
+    if doubt := parts.clock.doubt():
+        yield Finding(check="clock", outcome=NOTICE, detail=doubt, hint="set the clock if it is wrong")
 
 
 def _index(parts: Parts, repair: bool) -> Iterator[Finding]:
@@ -327,6 +332,7 @@ def _derived_finding(check: str, detail: str, *, repaired: bool, hint: str) -> F
 
 _CHECKS: tuple[tuple[str, Callable[[Parts, bool], Iterator[Finding]]], ...] = (
     ("database", _database),
+    ("clock", _clock),
     ("permissions", _permissions),
     ("run memories", _run_memories),
     ("index", _index),
@@ -345,6 +351,7 @@ _UNCONFINED = {
 }
 _FINE = {
     "database": "all that is stored can be read, and every checksum holds",
+    "clock": "it has not jumped",
     "permissions": "nobody else can read the state root",
     "run memories": "every pointer leads to a memory, and every memory to a run",
     "index": "it agrees with the store",

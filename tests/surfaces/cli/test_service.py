@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.daemon.clock import SystemClock
+from runlore.daemon.clock import Readings, SystemClock, write_clock_note
 from runlore.domain.runs.job import Job, JobId, JobKind
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import operations_of, report, said
@@ -157,6 +157,19 @@ def test_a_healthy_store_passes_every_check(used: Runlore) -> None:
     listed = used.text("doctor", "--verbose", columns=100)
     assert len(re.findall(r"^[a-z ]+ ok ", listed, re.MULTILINE)) == number
     assert listed.endswith("Everything is whole.\n")
+
+
+@pytest.mark.req("OPS-2")
+def test_a_clock_that_is_ahead_of_what_was_certain_is_told_and_nothing_is_called_wrong(
+    embedded: Runlore,
+) -> None:
+    embedded.json("session", "create", "--id", "talk")
+    certain = SystemClock().now() - timedelta(days=40)
+    write_clock_note(str(embedded.home), Readings(certain_at=certain))
+
+    for command in ("doctor", "status"):
+        assert "the clock is 40 days ahead" in " ".join(embedded.text(command, columns=100).split())
+    assert embedded.json("doctor")["healthy"] is True
 
 
 @pytest.mark.req("OPS-2")

@@ -10,7 +10,7 @@ from runlore.domain.run import RunStatus
 from runlore.domain.runs.job import Job, JobKind, JobState
 from runlore.ports import operations as ops
 
-_OUTCOME_STYLES = {"ok": "green", "repaired": "yellow", "problem": "red"}
+_OUTCOME_STYLES = {"ok": "green", "notice": "yellow", "repaired": "yellow", "problem": "red"}
 _JOB_STYLES = {JobState.DEAD: "red", JobState.LEASED: "green"}
 _LEARNED = frozenset({Layer.PROFILE, Layer.SEMANTIC, Layer.PROCEDURAL})
 # What `status` shows elsewhere, or what says more in `policy show`.

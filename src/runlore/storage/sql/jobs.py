@@ -44,7 +44,8 @@ _PUT = (
 # The first term is that of the index whose order this is.
 _CLAIMABLE = (
     "SELECT job_id FROM jobs WHERE state <> 'dead' AND kind IN ({kinds})"
-    " AND ((state = 'waiting' AND due_at_ms <= ?) OR (state = 'leased' AND lease_until_ms <= ?)){unless}"
+    " AND ((state = 'waiting' AND (due_at_ms <= ? OR due_at_ms > ?))"
+    " OR (state = 'leased' AND (lease_until_ms <= ? OR lease_until_ms > ?))){unless}"
     " ORDER BY due_at_ms, job_id LIMIT 1"
 )
 _CLAIM = (
@@ -97,7 +98,8 @@ class SqlJobs(SqlCollection):
         lease_until: datetime,
         passing_over: str | None = None,
     ) -> Job | None:
-        """Take the job that is due longest, of those that wait or whose lease has lapsed.
+        """Take the job that is due longest, of those that wait or whose lease has lapsed; one that a clock
+        that was ahead has put off for longer than any job waits, or is leased, does not wait for that.
 
         Only whoever dies at it, or cannot write any more, lets the lease of a last attempt lapse.
         """
@@ -207,7 +209,9 @@ def _claimable(
 ) -> tuple[str, tuple[SqlValue, ...]]:
     wanted, now_ms = sorted(kind.value for kind in kinds), to_milliseconds(now)
     unless, passed = ("", ()) if passing_over is None else (" AND error <> ?", (passing_over,))
-    return _CLAIMABLE.format(kinds=in_list(wanted), unless=unless), (*wanted, now_ms, now_ms, *passed)
+    due = (now_ms, now_ms + 1_000 * limits.JOB_DUE_S_MAX)
+    lapsed = (now_ms, now_ms + 1_000 * limits.JOB_LEASE_S_MAX)
+    return _CLAIMABLE.format(kinds=in_list(wanted), unless=unless), (*wanted, *due, *lapsed, *passed)
 
 
 def _values(job: Job) -> Parameters:
