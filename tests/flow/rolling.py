@@ -92,7 +92,7 @@ def advance(world: World, to: str, name: str = NAME, **fields: Any) -> PromotedS
 
 def revoke(world: World, name: str = NAME, **fields: Any) -> PromotedSkill:
     """Out of use."""
-    return world.operator.revoke_promoted(ops.RevokePromoted(skill_name=name, **fields))
+    return world.operator.revoke_promoted(ops.RevokePromoted(skill_name=name, **fields)).skill
 
 
 def roll_back(world: World, name: str = NAME, **fields: Any) -> PromotedSkill:

@@ -117,6 +117,8 @@ def library(both: Both, found: ops.SuggestAnswer) -> None:
         other.suggestion_id
     ]
     assert both.read("reset_skips") == ()
+    told = ops.MachineMounts(machine="afar", folders=("/home/ada/.claude/skills",))
+    assert both.read("note_mounts", told) == told
 
 
 def curation(both: Both) -> None:

@@ -132,8 +132,8 @@ def _is_made(created: Created | None, answer: Any) -> bool:
 
 
 def _part(answer: Any, name: str) -> Any:
-    """A field of an answer, or of the run or the record that stands flat in it."""
-    for holder in (answer, getattr(answer, "run", None), getattr(answer, "record", None)):
+    """A field of an answer, or of the run, the record or the skill that stands flat in it."""
+    for holder in (answer, *(getattr(answer, flat, None) for flat in ("run", "record", "skill"))):
         if hasattr(holder, name):
             return getattr(holder, name)
     raise AssertionError(f"{type(answer).__name__} has no {name}")

@@ -343,7 +343,10 @@ def revoke(
 ) -> None:
     """Take a promoted skill out of use, at once."""
     request = ops.RevokePromoted(skill_name=name, reason=reason, idempotency_key=idempotency_key)
-    _move(call, lambda operations: operations.revoke_promoted(request))
+    with call.operations() as operations:
+        revoked = operations.revoke_promoted(request)
+        bring_mounts_up_to_date(call, operations)
+    call.answer(answers.write(revoked), lambda: rollout_tables.show_revoked(revoked))
 
 
 @command(rollout, "rollback")

@@ -240,6 +240,7 @@ def _library_calls(world: World, caller: Application) -> Calls:
         "undo_curation": lambda: caller.undo_curation(curated.curation_id),
         "list_curations": caller.list_curations,
         "reset_skips": caller.reset_skips,
+        "note_mounts": lambda: caller.note_mounts(ops.MachineMounts(machine="afar")),
         "skill_log": lambda: caller.skill_log(ops.SkillLogRequest()),
     }
 

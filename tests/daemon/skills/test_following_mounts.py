@@ -11,10 +11,12 @@ from skills_ref.validator import validate
 from runlore.daemon.skills.mounting import MountFollower, MountManager, MountReport, files_of, usable_skills
 from runlore.domain.errors import Unavailable
 from runlore.domain.skill import SkillDocument
+from runlore.flow.skills.machines import read_mounts
 from runlore.ports import operations as ops
 from runlore.ports.skill_files import MountState
 from runlore.skill_files.disk import Disk
 from runlore.skill_files.mount_lists import MountLists
+from tests.flow import rolling
 from tests.flow.skill_shelf import put_by_hand, skill_text
 from tests.flow.skills.test_forgetting_skills import lived
 from tests.flow.skills.test_forgetting_suggestions import forget
@@ -246,3 +248,78 @@ def test_a_skill_that_cannot_be_written_keeps_no_other_from_coming_or_going(
         "odd": MountState.REMOVED,
     }
     assert os.listdir(folder) == ["new"]
+
+
+@pytest.mark.req("ROL-10")
+def test_a_revoked_skill_is_in_no_folder_of_this_machine_when_that_is_answered(
+    world: World, folder: Path
+) -> None:
+    skill = rolling.active(world)
+    mounted(world, folder)
+    assert [path.parent.name for path in folder.rglob("SKILL.md")] == [skill.name]
+
+    revoked = world.operator.revoke_promoted(ops.RevokePromoted(skill_name=skill.name))
+
+    assert list(folder.rglob("SKILL.md")) == []
+    assert (revoked.skill.status.value, revoked.copies_left) == ("revoked", ())
+
+
+@pytest.mark.req("ROL-10")
+@pytest.mark.parametrize("act", ["revoke", "delete"])
+def test_what_ends_a_skill_otherwise_takes_its_copies_too(
+    sqlite_world: World, folder: Path, act: str
+) -> None:
+    operator = sqlite_world.operator
+    if act == "delete":
+        skill = operator.import_skill(ops.ImportSkill(text=skill_text("wash-it"), source="a friend"))
+        skill = operator.accept_skill(
+            ops.AcceptSkill(name=skill.name, force=True, expected_revision=skill.revision)
+        )
+    else:
+        source = rolling.procedure(sqlite_world)
+        rolling.active(sqlite_world, source)
+    mounted(sqlite_world, folder)
+    assert list(folder.rglob("SKILL.md"))
+
+    if act == "delete":
+        operator.delete_skill(skill.name)
+    else:
+        operator.revoke(ops.Decision(record_id=source.record_id))
+
+    assert list(folder.rglob("SKILL.md")) == []
+
+
+@pytest.mark.req("ROL-10")
+def test_revoking_names_the_copies_that_are_left(world: World, folder: Path) -> None:
+    skill = rolling.active(world)
+    here = mounted(world, folder)
+    [copy] = folder.rglob("SKILL.md")
+    copy.write_text(copy.read_text("utf-8") + "my own line\n", "utf-8")
+    follower(world).catch_up()
+    copy.write_text(copy.read_text("utf-8") + "my own line\n", "utf-8")
+    for machine, folders in {
+        "afar": ("/home/ada/.claude/skills",),
+        "gone": ("/x",),
+        here.machine: (),
+    }.items():
+        world.operator.note_mounts(ops.MachineMounts(machine=machine, folders=folders))
+    world.operator.note_mounts(ops.MachineMounts(machine="gone"))
+
+    revoked = world.operator.revoke_promoted(ops.RevokePromoted(skill_name=skill.name))
+
+    assert not copy.exists()
+    assert revoked.copies_left == (str(folder), "afar: /home/ada/.claude/skills")
+
+
+@pytest.mark.req("ROL-10")
+def test_a_store_knows_the_folders_of_each_machine_that_shares_it(sqlite_world: World, folder: Path) -> None:
+    mounting = mounted(sqlite_world, folder)
+    follower(sqlite_world).catch_up()
+    with sqlite_world.parts.store.snapshot() as snapshot:
+        assert read_mounts(snapshot) == {mounting.machine: (str(folder),)}
+
+    mounting.unmount([str(folder)])
+    follower(sqlite_world).catch_up()
+
+    with sqlite_world.parts.store.snapshot() as snapshot:
+        assert read_mounts(snapshot) == {}

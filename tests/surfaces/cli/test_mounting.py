@@ -10,6 +10,7 @@ from runlore.daemon.skills.mount_notes import NAME, Mount, MountNotes
 from runlore.daemon.skills.mounting import MountFollower, MountManager
 from runlore.domain.errors import Conflict
 from runlore.domain.skill import SkillMove
+from runlore.flow.skills.machines import read_mounts
 from runlore.storage.open import open_store
 from tests.fakes import START
 from tests.surfaces.api_client import Api
@@ -349,6 +350,8 @@ def test_skills_of_a_runlore_elsewhere_follow_with_every_command_about_skills(
     usable(here)
     here.json("skill", "mount", "--project", str(project), "--agent", "codex")
     copy = project / ".agents" / "skills" / "tidy-up" / "SKILL.md"
+    with embedded_api.operations.parts.store.snapshot() as snapshot:
+        assert [*read_mounts(snapshot).values()] == [(str(copy.parent.parent),)], "the one over there knows"
     for words in (("skill", "list"), ("skill", "view", "tidy-up"), ("skill", "match", "tidy")):
         copy.unlink()
         here.json(*words)
@@ -357,6 +360,10 @@ def test_skills_of_a_runlore_elsewhere_follow_with_every_command_about_skills(
     forgotten = here.propose("editor", "vim")
     here.json("memory", "forget", forgotten, "--yes")
     assert not copy.exists(), "forgetting over there reaches what is mounted here"
+    usable(here)
+    here.json("skill", "unmount")
+    with embedded_api.operations.parts.store.snapshot() as snapshot:
+        assert read_mounts(snapshot) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,16 @@
 """`mount` and `unmount` of skills: skills put where agents look for them, and taken away again."""
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from runlore.cli.invocation import Invocation
 from runlore.cli.tables import mount_tables
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import option
-from runlore.domain.errors import Invalid
+from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.lazy import dataclass
+from runlore.ports import operations as ops
 from runlore.ports.skill_files import Mounted
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ def mount(call: Invocation, where: PlaceOptions) -> None:
         skills = usable_skills(operations)
         # Before the operations are let go, which brings everything up to date without a word.
         done = mounting.mount(folders, skills, dry_run=where.dry_run)
+        if not where.dry_run:
+            _note(call, mounting, operations)
     # What lies beside the skills of a Runlore elsewhere is not known here.
     beside = {} if settings.url else not_brought_along(settings.state_root, skills)
 
@@ -79,6 +83,9 @@ def unmount(call: Invocation, where: PlaceOptions) -> None:
     mounting = _mounting(call)
     folders = where.folders() or _narrow_folders(mounting.folders(), where)
     removed = mounting.unmount(folders, dry_run=where.dry_run)
+    if call.settings().url and removed and not where.dry_run:
+        with suppress(RunloreError), call.operations() as operations:
+            _note(call, mounting, operations)
 
     def show() -> None:
         if not folders:
@@ -86,6 +93,15 @@ def unmount(call: Invocation, where: PlaceOptions) -> None:
         _show(removed, folders, where)
 
     call.answer(mount_tables.mounted_to_plain(removed, dry_run=where.dry_run), show)
+
+
+def _note(call: Invocation, mounting: "MountManager", operations: ops.Operations) -> None:
+    """Tell a Runlore elsewhere where its skills are mounted here; our own daemon looks by itself."""
+    if call.settings().url:
+        try:
+            operations.note_mounts(ops.MachineMounts(machine=mounting.machine, folders=mounting.folders()))
+        except RunloreError as error:
+            say(f"Whoever revokes a skill there is not told of these folders: {error.sentence}", "yellow")
 
 
 def _mounting(call: Invocation) -> "MountManager":

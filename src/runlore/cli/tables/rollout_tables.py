@@ -109,6 +109,12 @@ def show_moved(skill: PromotedSkill) -> None:
     _show_next(skill)
 
 
+def show_revoked(revoked: ops.RevokedSkill) -> None:
+    show_moved(revoked.skill)
+    for place in revoked.copies_left:
+        say(f"A copy may still be in {place}", "yellow")
+
+
 def show_history(history: ops.PromotedHistory) -> None:
     show_table(
         [

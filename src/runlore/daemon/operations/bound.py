@@ -16,8 +16,10 @@ from runlore.ports import operations as ops
 from runlore.ports.store import Transaction
 
 if TYPE_CHECKING:
+    from runlore.daemon.skills import mounting
     from runlore.flow.record import intake as record_intake
 else:
+    mounting = LazyModule("runlore.daemon.skills.mounting")
     record_intake = LazyModule("runlore.flow.record.intake")
 
 BoundT = TypeVar("BoundT", bound="Bound")
@@ -62,6 +64,12 @@ class Bound:
     def follow_skills(self) -> None:
         """Have the files of skills follow what an act on a learning has brought about for promoted ones."""
         self.parts.library.catch_up()
+        self.mounts.follow()
+
+    @property
+    def mounts(self) -> "mounting.MountFollower":
+        """The copies of skills in folders of this machine."""
+        return mounting.MountFollower(self.parts.store, self.parts.state_root)
 
     def decide(
         self, name: str, decision: ops.Decision, body: Callable[[Transaction, Act], Sequence[Record]]

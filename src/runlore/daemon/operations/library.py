@@ -37,6 +37,7 @@ from runlore.flow.pipeline.repeating import remember_saved, scopes_to_remember, 
 from runlore.flow.policies import current_skills
 from runlore.flow.skills import curating, library
 from runlore.flow.skills.deciding import reset_skips
+from runlore.flow.skills.machines import note_mounts
 from runlore.flow.skills.promoted_use import standing
 from runlore.flow.skills.saving import Saving, save
 from runlore.flow.skills.suggestion_lock import suggestions_turn
@@ -261,6 +262,21 @@ class LibraryActs(Bound):
         return waiting
 
     @operation
+    def note_mounts(self, request: ops.MachineMounts) -> ops.MachineMounts:
+        if len(request.folders) > limits.MOUNT_FOLDERS_MAX:
+            raise Invalid(
+                f"a machine has at most {limits.MOUNT_FOLDERS_MAX} folders with copies",
+                code="skill.mount-folder",
+                hint="name fewer",
+            )
+        _check_text("the machine's name", request.machine, limits.ID_CHARS_MAX)
+        for folder in request.folders:
+            _check_text("a folder", folder, limits.PATH_CHARS_MAX)
+        with self.parts.store.transaction() as tx:
+            note_mounts(tx, request.machine, request.folders)
+        return request
+
+    @operation
     def skill_log(self, request: ops.SkillLogRequest) -> ops.SkillLog:
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         name = None if request.name is None else askable(request.name, "skill")
@@ -293,6 +309,7 @@ class LibraryActs(Bound):
 
     def _follow(self, skills: Iterable[Skill]) -> None:
         self._tell(self.parts.library.project(skills))
+        self.mounts.follow()
 
     def _tell(self, remarks: Iterable[str]) -> None:
         for remark in remarks:
@@ -321,6 +338,15 @@ def _curate_answer(curation: Curation | None) -> ops.CurateAnswer:
 
 def _curated_again(tx: Transaction, numbers: Mapping[str, int]) -> ops.CurateAnswer:
     return _curate_answer(next((tx.curations.get(CurationId(name)) for name in numbers), None))
+
+
+def _check_text(what: str, text: str, chars_max: int) -> None:
+    if not 1 <= len(without_secret(what, text)) <= chars_max or not text.isprintable():
+        raise Invalid(
+            f"{what} has 1 to {chars_max:,} characters that can be shown",
+            code="skill.mount-folder",
+            hint="give another",
+        )
 
 
 def _check_name(name: str) -> None:

@@ -114,11 +114,12 @@ class RolloutActs(Bound):
         return self._act_on_promoted(call, do)
 
     @operation
-    def revoke_promoted(self, request: ops.RevokePromoted) -> PromotedSkill:
+    def revoke_promoted(self, request: ops.RevokePromoted) -> ops.RevokedSkill:
         def do(tx: Transaction, act: Act) -> PromotedSkill:
             return rollouts.revoke(tx, self._ours(tx, request.skill_name), act)
 
-        return self._act_on_promoted(_ending("revoke_promoted", request), do)
+        skill = self._write_promoted(_ending("revoke_promoted", request), do)
+        return ops.RevokedSkill(skill=skill, copies_left=self.mounts.copies_left(skill.name))
 
     @operation
     def rollback_promoted(self, request: ops.RevokePromoted) -> PromotedSkill:
@@ -145,7 +146,13 @@ class RolloutActs(Bound):
         self.parts.library.check_place(name)
 
     def _act_on_promoted(self, call: Call, do: Callable[[Transaction, Act], PromotedSkill]) -> PromotedSkill:
-        """An act on one: the record in one transaction, then its file."""
+        """An act on one, which its mounted copies follow."""
+        skill = self._write_promoted(call, do)
+        self.mounts.follow()
+        return skill
+
+    def _write_promoted(self, call: Call, do: Callable[[Transaction, Act], PromotedSkill]) -> PromotedSkill:
+        """The record in one transaction, then its file."""
 
         def attempt(tx: Transaction, act: Act) -> tuple[PromotedSkill, str]:
             skill = do(tx, act)

@@ -6,6 +6,7 @@ mounted too. `mount_notes` says which folders there are, and every later change 
 
 import logging
 import os
+import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -17,6 +18,7 @@ from runlore.domain.errors import Conflict, Invalid, NotFound, RunloreError, Una
 from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill
 from runlore.flow.skills.library import render_skill
+from runlore.flow.skills.machines import note_mounts, read_mounts
 from runlore.ports.operations import LibraryOperations, SkillsRequest
 from runlore.ports.skill_files import Mounted, SkillMounts
 from runlore.ports.store import Collections, Store
@@ -51,6 +53,12 @@ class MountManager:
         self._lists = lists or MountLists(state_root)
         self._source = source.rstrip("/")
         self._mounts: SkillMounts = FolderMounts(self._lists)
+
+    @property
+    def machine(self) -> str:
+        """What this machine is called; another state root on it is another one."""
+        digest = sha256(os.path.realpath(self._root).encode(errors="surrogateescape")).hexdigest()
+        return f"{socket.gethostname()}-{digest[:8]}"
 
     def folders(self) -> tuple[str, ...]:
         """Where its skills are mounted."""
@@ -174,7 +182,10 @@ class MountFollower:
     def follow(self) -> None:
         """Look, and write where anything is new. What could not be written is logged once, and tried again
         the next time."""
-        problems = self.catch_up().problems
+        try:
+            problems = self.catch_up().problems
+        except RunloreError as failure:
+            problems = (("the folders of agents", failure),)
         told = frozenset(f"{folder}: {problem.sentence}" for folder, problem in problems)
         for problem in sorted(told - self._told):
             _log.warning("the skills in a folder are not up to date: %s", problem)
@@ -182,6 +193,7 @@ class MountFollower:
 
     def catch_up(self) -> MountReport:
         """Look, and write where anything is new."""
+        self._note_folders()
         if not self._mounting.folders():
             return MountReport()
         with self._store.snapshot() as snapshot:
@@ -209,6 +221,25 @@ class MountFollower:
             return {}
         with self._store.snapshot() as snapshot:
             return files_of(snapshot.skills.active())
+
+    def copies_left(self, name: str) -> tuple[str, ...]:
+        """Where copies of a skill that is out of use may still be, once those of this machine have gone."""
+        done = self.repair()
+        here = [each.folder for each in done.items if each.name == name and each.keeps_text]
+        here += [folder for folder, _ in done.problems]
+        with self._store.snapshot() as snapshot:
+            elsewhere = read_mounts(snapshot)
+        elsewhere.pop(self._mounting.machine, None)
+        return (*here, *(f"{machine}: {each}" for machine, folders in elsewhere.items() for each in folders))
+
+    def _note_folders(self) -> None:
+        """Tell those who share the store where copies are here."""
+        machine, folders = self._mounting.machine, self._mounting.folders()[: limits.MOUNT_FOLDERS_MAX]
+        with self._store.snapshot() as snapshot:
+            is_noted = read_mounts(snapshot).get(machine, ()) == folders
+        if not is_noted:
+            with self._store.transaction() as tx:
+                note_mounts(tx, machine, folders)
 
     def forget(self, before: Mapping[str, str]) -> None:
         """Take away the copies of what was forgotten, which had these files before. Unavailable

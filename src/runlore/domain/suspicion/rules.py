@@ -7,6 +7,8 @@ names an act and its object together (`ignore` and `instructions`): single words
 from collections.abc import Mapping
 from enum import StrEnum
 
+from runlore.domain.suspicion.commands import FETCHED_CODE, SECRETS_SENT
+
 
 class Suspicion(StrEnum):
     """What is wrong with a text, in the words that its source is named with."""
@@ -17,6 +19,7 @@ class Suspicion(StrEnum):
     ROLE = "a role given to the agent"
     EXTRACTION = "the agent's own instructions asked for"
     IMPOSTOR = "words put into the mouth of the system, a tool or the assistant"
+    FETCHED_CODE = "code that is fetched and run unread"
     EXFILTRATION = "data to be sent elsewhere"
     APPROVAL = "a review decided in advance"
     ENCODED = "an encoded instruction"
@@ -317,6 +320,7 @@ RULES: Mapping[Suspicion, tuple[str, ...]] = {
         r"|http|file|event|subscription|password|invite|friend|message|channel|newsletter|restaurant|address"
         r"|reservation|code|user|location|bonnie|calendar|iban|car|rent)",
     ),
+    Suspicion.FETCHED_CODE: FETCHED_CODE,
     Suspicion.EXFILTRATION: (
         r"\b(?:send|post|upload|forward|email|e-mail|transmit|exfiltrate|leak|deliver|submit|dm|report|copy"
         r"|pipe|curl)\b[^.\n]{0,80}\b(?:passwords?|credentials?|api[ _-]?keys?|secrets?|tokens?|private"
@@ -328,7 +332,7 @@ RULES: Mapping[Suspicion, tuple[str, ...]] = {
         r"|secret|confidential|as soon as|immediately)\b",
         r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{0,200}[?&][a-z_]+=(?:\{|\[|<|\$|%7b|data|secret|token|key)",
         r"\btransfer [^.\n]{0,40}[$€£][0-9.,]+[^.\n]{0,60}\b(?:to|account|iban)\b",
-        r"\b(?:curl|wget|fetch)\b[^\n|]{0,120}\| ?(?:sudo )?(?:ba|z)?sh\b",
+        *SECRETS_SENT,
         rf"{_SENDING}[^\n]{{0,80}}{_SECRETS}[^\n]{{0,60}}{_ELSEWHERE}",
         rf"{_SENDING}[^\n]{{0,40}}{_ELSEWHERE}[^\n]{{0,60}}{_SECRET_FILES}",
         rf"\b(?:include|append|add|print|echo|write|log|put|paste|quote|mention)s?\b[^.\n]{{0,40}}\b(?:values?"

@@ -23,7 +23,7 @@ OPERATIONS_OF = {
     "library": (
         "save_skill import_skill list_skills get_skill accept_skill delete_skill restore_skill "
         "settle_skill_file match_skills session_skills use_skill curate_skills undo_curation list_curations "
-        "reset_skips skill_log"
+        "reset_skips note_mounts skill_log"
     ),
     "projection": "memory_context session_search preview_input receipt",
     "radar": "radar_add radar_adopt radar_undo radar_log",
@@ -68,8 +68,8 @@ VALUES_OF = {
     ),
     "library": (
         "AcceptSkill CurateAnswer CurateRequest FittingSkill FittingSkills ImportSkill Keep "
-        "LibraryOperations MatchRequest SaveSkill SettleFile SkillFit SkillLog SkillLogRequest SkillPage "
-        "SkillsRequest UseSkill"
+        "LibraryOperations MachineMounts MatchRequest SaveSkill SettleFile SkillFit SkillLog SkillLogRequest "
+        "SkillPage SkillsRequest UseSkill"
     ),
     "projection": (
         "ContextRequest LearnedContext MemoryContext PreviewRequest ProjectionOperations ReceiptView "
@@ -78,7 +78,7 @@ VALUES_OF = {
     "radar": "AdoptRequest Adoption Findings RadarLog RadarOperations",
     "rollouts": (
         "AdvanceRequest PromoteLearning PromotedHistory PromotedHistoryRequest PromotedPage PromotedRequest "
-        "PromotedSnapshot RevokePromoted RolloutOperations RolloutResult TrialRequest"
+        "PromotedSnapshot RevokePromoted RevokedSkill RolloutOperations RolloutResult TrialRequest"
     ),
     "service": (
         "BackupAnswer CaptureStatus Diagnosis ExportAnswer Finding ImportAnswer MadeToken NewToken "

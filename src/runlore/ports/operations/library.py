@@ -166,6 +166,16 @@ class CurateAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MachineMounts:
+    """Where a machine has mounted copies of the skills. Revoking one names them."""
+
+    machine: Annotated[str, About("What the machine is called.", most=limits.ID_CHARS_MAX)]
+    folders: Annotated[
+        tuple[str, ...], About("The folders; none where it has none any more.", most=limits.MOUNT_FOLDERS_MAX)
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class SkillLogRequest:
     """The log of skills, the newest first."""
 
@@ -283,6 +293,10 @@ class LibraryOperations(Protocol):
         self, name: Annotated[str | None, About("Only this one, by its name or id.")] = None
     ) -> tuple[StoredSuggestion, ...]:
         """Let skipped suggestions wait again: all of them, or the one of a name."""
+
+    @Operation("PUT /v1/skill-mounts/{machine}", OVERSEERS, unlimited=True)
+    def note_mounts(self, request: MachineMounts) -> MachineMounts:
+        """Note where a machine has mounted copies, so that whoever revokes a skill is told of them."""
 
     @Operation("GET /v1/skill-log", OVERSEERS, unlimited=True)
     def skill_log(self, request: SkillLogRequest) -> SkillLog:

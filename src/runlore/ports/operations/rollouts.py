@@ -152,6 +152,16 @@ class RevokePromoted:
     idempotency_key: str | None = None
 
 
+@JsonForm(flat=("skill",))
+@dataclass(frozen=True, kw_only=True)
+class RevokedSkill:
+    """A skill that is out of use, and where copies of it may still be: on this machine what somebody changed
+    or what could not be reached, and the folders of other machines, each with its machine."""
+
+    skill: PromotedSkill
+    copies_left: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class PromotedSnapshot:
     """A promoted skill as it stood after a change, oldest first by `number`."""
@@ -228,8 +238,9 @@ class RolloutOperations(Protocol):
     @Operation(
         Route("POST /v1/learning-skills/{name}/revoke", fields=_NAMED), OPERATORS, unlimited=True, tagged=True
     )
-    def revoke_promoted(self, request: RevokePromoted) -> PromotedSkill:
-        """Take a promoted skill out of use, at once."""
+    def revoke_promoted(self, request: RevokePromoted) -> RevokedSkill:
+        """Take a promoted skill out of use, and its mounted copies away: those of this machine are gone with
+        the answer, which names the others."""
 
     @Operation(
         Route("POST /v1/learning-skills/{name}/rollback", fields=_NAMED),
