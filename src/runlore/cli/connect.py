@@ -66,6 +66,13 @@ def open_operations(
         transport.close()
 
 
+def is_embedded(settings: Settings) -> bool:
+    """Whether a command works on the state root itself: no address is set, and no daemon has a socket."""
+    from runlore.daemon.process.sockets import socket_path
+
+    return settings.url is None and not os.path.exists(socket_path(settings.state_root))
+
+
 def connect_to_url(url: str, token: str | None) -> "Transport":
     """A connection to the Runlore at an address."""
     from runlore.client.addresses import transport_to

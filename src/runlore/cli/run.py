@@ -9,7 +9,7 @@ import typer
 
 from runlore.cli.agent.approval_prompt import ApprovalPrompt
 from runlore.cli.agent.following import follow, keys_heard
-from runlore.cli.agent.learned_skills import LEARNS_S, ask_about_learned, tell_learned
+from runlore.cli.agent.learned_skills import LEARNS_S, ask_about_learned, tell_earlier, tell_learned
 from runlore.cli.agent.screen import Screen
 from runlore.cli.input_files import folder_of, text_of
 from runlore.cli.invocation import Invocation
@@ -88,6 +88,7 @@ def run(
         asked = how.new_input(opened_session(call, operations, how, title=text), text)
         ended = work_run(operations, beginning(operations, asked), screen, asking)
         call.answer(answers.write(ended), lambda: _show_end(screen, ended))
+        tell_earlier(call, operations, screen, ended)
     if asks:
         tell_learned(call, screen, ended)
     if asks and not how.yes:

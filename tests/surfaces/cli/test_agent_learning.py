@@ -1,6 +1,7 @@
 """What a person is told and asked about skills when `runlore run` has answered, and what a script leaves."""
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import redirect_stderr
 from functools import partial
@@ -16,6 +17,7 @@ from runlore.ports import operations as ops
 from tests.model_server import Received, Reply, calls, model_server, says
 from tests.surfaces.agent_runs import Working
 from tests.surfaces.at_terminal import here
+from tests.waiting import until
 
 pytestmark = pytest.mark.req("SKL-1", "SKL-7")
 
@@ -86,6 +88,38 @@ def test_an_answer_of_the_model_that_cannot_be_used_is_told(clean_home: Path, pl
 
     behind = " ".join(seen.text.partition("All done.")[2].split())
     assert "Not saved: procedure-make, no words of a model came for it that can be used" in behind
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (None, "Not saved: procedure-make, which an earlier run has shown: no words of a model came"),
+        (BETTER, "Saved the skill procedure-make, which an earlier run has shown"),
+    ],
+    ids=["unusable", "usable"],
+)
+def test_without_a_terminal_the_next_run_tells_what_the_words_of_a_model_came_to(
+    clean_home: Path, place: Path, words: str | None, line: str
+) -> None:
+    def is_decided() -> bool:
+        return all(each.name != "runlore-learning" for each in threading.enumerate())
+
+    def answer(received: Received) -> Reply | dict[str, Any]:
+        if received.text.startswith("<data>"):
+            return {"nonsense": 1} if words is None else release(received)
+        if received.conversation[-1] == UserSaid(text="Say hello"):
+            until(is_decided)
+            return says("Hello.")
+        return release(received)
+
+    with model_server(answer) as server:
+        working = Working(clean_home / "runlore", server, ALLOWED)
+        first = working.run("run", "Build the release", "--folder", str(place))
+        second = working.run("run", "Say hello", "--folder", str(place))
+
+    assert "The model improves its text first" in first.err
+    told = [each for each in second.err.splitlines() if "procedure-make" in each]
+    assert [line in each for each in told] == [True]
 
 
 @pytest.mark.parametrize(("answer", "left"), [("\n", "saved"), ("n\n", "waiting"), ("s\n", "skipped")])

@@ -8,12 +8,15 @@ from contextlib import suppress
 import typer
 
 from runlore.cli.agent.screen import Screen
+from runlore.cli.connect import is_embedded
 from runlore.cli.failures import report
 from runlore.cli.invocation import Invocation
 from runlore.cli.skills.saving import save_asking
 from runlore.daemon import answers
 from runlore.domain.errors import NotFound, RunloreError
+from runlore.domain.records.audit import DAEMON
 from runlore.domain.run import RunId
+from runlore.domain.skill import SkillEventKind
 from runlore.domain.suggestion import StoredSuggestion
 from runlore.ports import operations as ops
 
@@ -34,6 +37,21 @@ def tell_learned(call: Invocation, screen: Screen, ended: ops.RunEnded) -> None:
                 screen.became(found)
             elif found.suggestion_id in late:
                 screen.note(f"What becomes of {found.name}: runlore skill log {found.name}")
+
+
+def tell_earlier(call: Invocation, operations: ops.Operations, screen: Screen, ended: ops.RunEnded) -> None:
+    """Tell what a model's words about the findings of earlier runs came to while this one went on: without a
+    daemon nobody else does. The latest about each is told, unless this run's end tells it."""
+    if call.as_json or not is_embedded(call.settings()):
+        return
+    told = {each.name for each in ended.detected if each.became is not ops.PatternOutcome.IMPROVING}
+    for event in operations.skill_log(ops.SkillLogRequest()).items:
+        if event.actor == DAEMON and event.at >= ended.view.run.opened_at and event.name not in told:
+            told.add(event.name)
+            if event.kind is SkillEventKind.SAVED:
+                screen.note(f"Saved the skill {event.name}, which an earlier run has shown", "green")
+            elif event.kind is SkillEventKind.DECLINED:
+                screen.note(f"Not saved: {event.name}, which an earlier run has shown: {event.reason}")
 
 
 def ask_about_learned(call: Invocation, ended: ops.RunEnded) -> None:
