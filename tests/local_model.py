@@ -94,7 +94,7 @@ def _until_ready(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
         if server.poll() is not None:
             break
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=READY_S) as answer:
                 if answer.status == 200:
                     return
         except OSError:

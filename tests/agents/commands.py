@@ -16,8 +16,7 @@ from runlore.agents.workspace import launcher
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from runlore.domain.errors import RunloreError
 from runlore.ports.workspaces import ShellResult, Workspace, Workspaces
-
-_WAIT_S = 20.0
+from tests.waiting import PATIENCE_S
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -61,7 +60,7 @@ def gone(pids: list[int]) -> bool:
 
 def waited_for(happened: Callable[[], bool]) -> bool:
     """Whether something came to be, in good time."""
-    deadline = time.monotonic() + _WAIT_S
+    deadline = time.monotonic() + PATIENCE_S
     moment = threading.Event()
     while not happened():
         if time.monotonic() > deadline:

@@ -11,6 +11,7 @@ from runlore.domain.agent.approval_rules import ApprovalRules
 from runlore.domain.agent.approving import Ruling, verdict
 from runlore.domain.agent.denying import canonical
 from runlore.domain.text.wildcards import matches
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("AGT-4")
 
@@ -36,8 +37,8 @@ def run_by_bash(lines: list[str], folder: Path) -> list[list[str]]:
     told = folder / "told"
     with told.open("wb") as file:
         subprocess.run(
-            ["bash", "--noprofile", "--norc", "-c", TELLING, "bash", *lines], stdout=file,
-            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, timeout=20, check=False, env={},
+            ["bash", "--noprofile", "--norc", "-c", TELLING, "bash", *lines], stdout=file, cwd=folder, env={},
+            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
     commands: list[list[str]] = [[]]
     for word in told.read_text().split("\0")[:-1]:

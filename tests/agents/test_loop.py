@@ -29,6 +29,7 @@ from tests.agents.acting import (
     said,
     texts,
 )
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("AGT-1")
 
@@ -368,7 +369,7 @@ def test_a_stop_is_obeyed_wherever_it_comes(where: str) -> None:
     def speech(_turn: ChatTurn, _listening: ChatListener, at: Stop) -> ChatReply:
         if where == "model":
             stop.set()
-            assert at.wait(5)
+            assert at.wait(PATIENCE_S)
             raise Cancelled
         return said("Go.", call("repeat", {"text": "a"}, "c1"), call("repeat", {"text": "b"}, "c2"))
 

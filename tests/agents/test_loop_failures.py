@@ -32,6 +32,7 @@ from tests.agents.acting import (
     said,
 )
 from tests.fakes import FakeClock
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("AGT-2")
 
@@ -236,7 +237,7 @@ def test_a_wait_ends_at_once_when_the_run_is_stopped() -> None:
     acting.notes = Waking()
 
     def stop_it() -> None:
-        begun.wait(30)
+        begun.wait(PATIENCE_S)
         acting.stop.set()
 
     stopping = threading.Thread(target=stop_it)

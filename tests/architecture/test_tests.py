@@ -42,6 +42,8 @@ BREACHES: list[tuple[Rule, str]] = [
     (testing_rules.every_assertion_can_fail, "assert (a == b, 'they differ')"),
     (testing_rules.no_test_waits_by_the_clock, "import time\ntime.sleep(1)"),
     (testing_rules.no_test_waits_by_the_clock, "from time import sleep"),
+    (testing_rules.no_test_waits_by_the_clock, "assert begun.wait(20)"),
+    (testing_rules.no_test_waits_by_the_clock, "asked.result(timeout=30)"),
     (testing_rules.every_file_proves_a_requirement, "def test_it(): ..."),
 ]
 
@@ -52,6 +54,8 @@ LEGAL: list[tuple[Rule, str]] = [
     (testing_rules.no_test_is_excused, "pytest.fail('PostgreSQL is missing')"),
     (testing_rules.every_assertion_can_fail, "assert found == True"),
     (testing_rules.no_test_waits_by_the_clock, "import time\ntime.monotonic()"),
+    (testing_rules.no_test_waits_by_the_clock, "assert not begun.wait(0.2)"),
+    (testing_rules.no_test_waits_by_the_clock, "assert begun.wait(PATIENCE_S)"),
     (testing_rules.every_file_proves_a_requirement, "@pytest.mark.req('REC-1')\ndef test_it(): ..."),
     (testing_rules.every_file_proves_a_requirement, "pytestmark = pytest.mark.req('REC-1')"),
 ]

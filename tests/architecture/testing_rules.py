@@ -12,6 +12,8 @@ EXCUSES = frozenset(
 )
 # What needs a key, or packages that not every machine can be given; it says in the summary what is missing.
 MAY_BE_EXCUSED = frozenset({"tests/stories/test_real_models.py"})
+WAITS_FOR = frozenset({"timeout", "within_s"})
+PATIENCE_S_MIN = 120
 REPLACING = frozenset({"setattr", "delattr", "setitem", "delitem"})
 
 # Files about the project itself or about the tests' own tools prove no requirement of the product.
@@ -70,6 +72,8 @@ def no_test_waits_by_the_clock(file: SourceFile) -> Iterator[str]:
             yield file.at(node, "sleeps")
         elif isinstance(node, ast.ImportFrom) and node.module == "time":
             yield from (file.at(node, "imports sleep") for alias in node.names if alias.name == "sleep")
+        elif isinstance(node, ast.Call) and (seconds := _impatient_s(node)) is not None:
+            yield file.at(node, f"gives up after {seconds:g} s; PATIENCE_S of tests/waiting.py is for that")
 
 
 def every_file_proves_a_requirement(file: SourceFile) -> Iterator[str]:
@@ -81,6 +85,19 @@ def every_file_proves_a_requirement(file: SourceFile) -> Iterator[str]:
         yield file.at(1, "no test here names a requirement")
     if proves and file.path in WITHOUT_REQUIREMENT:
         yield file.at(1, "names a requirement and is listed as naming none")
+
+
+def _impatient_s(call: ast.Call) -> float | None:
+    """For how long a call waits for another thread or process, where a busy machine can take that long. What
+    waits up to a second waits for nothing to happen."""
+    said = [each.value for each in call.keywords if each.arg in WAITS_FOR]
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("wait", "join"):
+        said += call.args
+    for each in said:
+        seconds = each.value if isinstance(each, ast.Constant) else None
+        if isinstance(seconds, int | float) and 1 < seconds < PATIENCE_S_MIN:
+            return seconds
+    return None
 
 
 def _is_in_the_long_rings(tree: ast.Module) -> bool:

@@ -32,12 +32,12 @@ from tests.daemon.copies import (
     small_backup,
 )
 from tests.postgres_pool import PostgresPool
+from tests.waiting import PATIENCE_S
 from tests.world import World
 
 pytestmark = pytest.mark.req("OPS-3")
 
 WRITERS = 4
-WAIT_S = 60.0
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_a_backup_taken_while_many_write_is_one_moment_with_all_that_was_acknowl
     acknowledged: list[tuple[str, str]] = []
 
     def work(number: int) -> None:
-        started.wait(WAIT_S)
+        started.wait(PATIENCE_S)
         step = 0
         while not stop.is_set():
             step += 1
@@ -180,7 +180,7 @@ def test_a_backup_taken_while_many_write_is_one_moment_with_all_that_was_acknowl
     with ThreadPoolExecutor(WRITERS) as pool:
         writers = [pool.submit(work, number) for number in range(WRITERS)]
         try:
-            started.wait(WAIT_S)
+            started.wait(PATIENCE_S)
             taken = []
             for number in range(3):
                 until_more(acknowledged, 8 * (number + 1), writers)
@@ -189,7 +189,7 @@ def test_a_backup_taken_while_many_write_is_one_moment_with_all_that_was_acknowl
         finally:
             stop.set()
         for writer in writers:
-            writer.result(WAIT_S)
+            writer.result(PATIENCE_S)
 
     for before, path in taken:
         copy = worlds("sqlite")
@@ -201,7 +201,7 @@ def test_a_backup_taken_while_many_write_is_one_moment_with_all_that_was_acknowl
 def until_more(acknowledged: Sequence[object], number: int, writers: Sequence[Future[None]]) -> None:
     """Wait for the writers' work, unless one of them has ended."""
     pause = threading.Event()
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while len(acknowledged) < number and not any(writer.done() for writer in writers):
         assert time.monotonic() < deadline, "the writers are too slow"
         pause.wait(0.01)
@@ -240,7 +240,7 @@ def test_of_two_restores_at_once_one_wins(world: World, small: Path) -> None:
     together = threading.Barrier(2)
 
     def restore(_: int) -> str:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         return restored_into(world, small)
 
     with ThreadPoolExecutor(2) as pool:

@@ -37,7 +37,7 @@ class Machine:
     def __init__(self) -> None:
         self.wall, self.steady = START, 1_000.0
 
-    def wait(self, seconds: float) -> None:
+    def go_on(self, seconds: float) -> None:
         """Let time pass."""
         self.wall += timedelta(seconds=seconds)
         self.steady += seconds
@@ -53,12 +53,12 @@ def test_a_jump_that_does_not_last_changes_nothing(by: timedelta) -> None:
     clock = machine.clock()
     machine.wall += by
     for _ in range(5):
-        machine.wait(1)
+        machine.go_on(1)
         assert clock.now() == clock.earliest_now() == machine.wall - by
         assert "the clock stepped" in clock.doubt()
 
     machine.wall -= by
-    machine.wait(1)
+    machine.go_on(1)
 
     assert clock.now() == clock.earliest_now() == machine.wall
     assert clock.doubt() == ""
@@ -70,13 +70,13 @@ def test_a_jump_that_lasts_is_followed_and_nothing_is_deleted_by_it_for_an_hour(
     clock = machine.clock()
     machine.wall += by
     clock.now()
-    machine.wait(SETTLED_S)
+    machine.go_on(SETTLED_S)
 
     assert clock.now() == machine.wall
     assert clock.earliest_now() <= min(machine.wall, machine.wall - by)
-    machine.wait(CERTAIN_S - 1)
+    machine.go_on(CERTAIN_S - 1)
     assert clock.earliest_now() <= min(machine.wall, machine.wall - by)
-    machine.wait(1)
+    machine.go_on(1)
     assert clock.now() == clock.earliest_now() == machine.wall
     assert clock.doubt() == ""
 
@@ -86,7 +86,7 @@ def test_a_sleep_and_small_corrections_are_no_jump() -> None:
     clock = machine.clock()
     for step in (30, -20, 0):
         machine.wall += timedelta(seconds=step)
-        machine.wait(12 * 3_600)
+        machine.go_on(12 * 3_600)
 
         assert clock.earliest_now() == clock.now() >= machine.wall
         assert clock.doubt() == ""
@@ -117,7 +117,7 @@ def test_a_process_is_certain_after_an_hour_of_its_own() -> None:
     clock = machine.clock(Readings(certain_at=START))
     assert (clock.earliest_now(), "40 days ahead" in clock.doubt()) == (START, True)
 
-    machine.wait(CERTAIN_S)
+    machine.go_on(CERTAIN_S)
 
     assert (clock.earliest_now(), clock.doubt()) == (machine.wall, "")
 
@@ -132,9 +132,9 @@ def test_a_clock_that_is_set_right_is_followed_at_once(back_to: timedelta, *, st
         clock = machine.clock(Readings(certain_at=START))
     else:
         clock.now()
-        machine.wait(SETTLED_S)
+        machine.go_on(SETTLED_S)
     assert clock.now() == machine.wall
-    machine.wait(5)
+    machine.go_on(5)
 
     machine.wall += back_to - JUMP
     assert clock.now() == machine.wall
@@ -142,9 +142,9 @@ def test_a_clock_that_is_set_right_is_followed_at_once(back_to: timedelta, *, st
     assert bool(clock.doubt()) == bool(back_to)
 
     # What was read before counts for nothing: after a day off the hour begins anew.
-    machine.wait(CERTAIN_S - 6)
+    machine.go_on(CERTAIN_S - 6)
     assert clock.earliest_now() == machine.wall - back_to
-    machine.wait(6)
+    machine.go_on(6)
     assert (clock.earliest_now(), clock.doubt()) == (machine.wall, "")
 
 
@@ -231,7 +231,7 @@ def test_a_clock_that_is_ahead_for_a_moment_takes_nothing_away(tmp_path: Path, *
 
     # The next two starts are in the same moment, or in the next one like it.
     for _ in range(2):
-        machine.wait(60)
+        machine.go_on(60)
         with started(settings, machine) as parts:
             sweep_all(parts)
             assert everything(parts) == before
@@ -240,7 +240,7 @@ def test_a_clock_that_is_ahead_for_a_moment_takes_nothing_away(tmp_path: Path, *
             findings = Application(parts, EMBEDDED_OPERATOR).doctor().findings
             assert ["40 days ahead" in found.detail for found in findings if found.check == "clock"] == [True]
 
-    machine.wait(CERTAIN_S)
+    machine.go_on(CERTAIN_S)
     with started(settings, machine) as parts:
         sweep_all(parts)
         left = everything(parts)

@@ -11,6 +11,7 @@ import pytest
 
 from runlore.domain import lazy
 from runlore.domain.lazy import LazyModule
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("SUR-7")
 
@@ -115,14 +116,14 @@ def test_threads_that_make_the_first_values_together_all_get_theirs() -> None:
         made: list[object] = []
 
         def make(kind: Any = kind, together: threading.Barrier = together, made: list[object] = made) -> None:
-            together.wait(timeout=30)
+            together.wait(timeout=PATIENCE_S)
             made.append(kind(name="a", title="t"))
 
         threads = [threading.Thread(target=make) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(timeout=30)
+            thread.join(timeout=PATIENCE_S)
 
         assert made == [kind(name="a", title="t")] * 8
 

@@ -18,6 +18,7 @@ from runlore.ports.service_store import DayUse
 from tests.fakes import START
 from tests.flow.dying import Died
 from tests.model_server import PROTOCOLS, USAGE, ModelServer, fails, model_server, refuses, says
+from tests.waiting import PATIENCE_S
 from tests.world import World
 
 pytestmark = pytest.mark.req("POL-12")
@@ -248,7 +249,7 @@ def test_those_who_ask_at_once_never_make_more_calls_than_allowed(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(PATIENCE_S)
 
     use = used(world)
     if second is not world.parts:

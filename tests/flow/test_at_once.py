@@ -23,6 +23,7 @@ from runlore.ports import operations as ops
 from tests.fakes import START
 from tests.flow.reference import breaches
 from tests.flow.waiting import until_somebody_waits_for_a_lock
+from tests.waiting import PATIENCE_S
 from tests.world import World, decision, found, replayed
 
 ROUNDS = 25
@@ -237,7 +238,7 @@ def at_once(*acts: Callable[[], object]) -> list[object]:
     barrier = threading.Barrier(len(acts))
 
     def begin(act: Callable[[], object]) -> object:
-        barrier.wait(timeout=30)
+        barrier.wait(timeout=PATIENCE_S)
         try:
             return act()
         except RunloreError as error:

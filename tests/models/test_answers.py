@@ -16,6 +16,7 @@ from runlore.ports.model import ModelPurpose, Reply, TokenUsage
 from tests.model_server import USAGE, Received, fails, model_server, says
 from tests.models.conftest import Scripted
 from tests.models.questions import GOOD, SCHEMA, failure, question
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("AGT-2", "POL-7")
 
@@ -226,7 +227,7 @@ def test_many_threads_ask_at_once_and_each_gets_its_own_answer(scripted: Scripte
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
 
     assert replies == {name: name for name in names}
     assert len(server.requests) == len(names)

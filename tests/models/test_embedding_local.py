@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runlore.models.embedding import open_embedder
 from runlore.ports.embedder import Embedder, EmbeddingBackend, EmbeddingFailure, EmbeddingProvider
 from tests.architecture.source_tree import ROOT
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("RET-8", "SKL-10")
 
@@ -98,7 +99,7 @@ def test_it_needs_no_network_no_home_and_writes_nothing(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 

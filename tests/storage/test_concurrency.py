@@ -12,10 +12,9 @@ from runlore.ports.store import Answer, Store
 from tests.builders import ACME, changed, confirmed, fact, proposed
 from tests.fakes import START
 from tests.storage.places import PostgresPlace, SqlitePlace, ids, read, stored, write
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 WRITERS = 8
-WAIT_S = 30.0
 
 
 @pytest.mark.req("REC-10")
@@ -25,7 +24,7 @@ def test_of_many_who_move_one_record_at_once_one_wins(store: Store) -> None:
     together = threading.Barrier(WRITERS)
 
     def move(number: int) -> str:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         try:
             write(store, changed(first.record, confidence=number))
         except Conflict as conflict:
@@ -44,7 +43,7 @@ def test_of_many_calls_with_one_key_one_has_an_effect(store: Store) -> None:
     together = threading.Barrier(WRITERS)
 
     def call(_: int) -> str:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         try:
             with store.transaction() as tx:
                 if tx.answer("key") is not None:
@@ -69,7 +68,7 @@ def test_a_lock_on_a_scope_lets_one_check_and_write_at_a_time(store: Store) -> N
     together = threading.Barrier(len(candidates))
 
     def publish(number: int) -> bool:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         with store.transaction() as tx:
             tx.lock([WORKSPACE, ACME])
             if tx.records.matching_subject(ACME, Kind.FACT, "codename"):
@@ -93,7 +92,7 @@ def test_a_member_that_fails_does_not_spoil_the_others(store: Store) -> None:
     def work(number: int) -> list[RecordId]:
         kept = []
         for turn in range(20):
-            together.wait(WAIT_S)
+            together.wait(PATIENCE_S)
             change = proposed(fact())
             try:
                 if (number + turn) % 3 == 0:
@@ -122,11 +121,11 @@ def test_writers_who_wait_share_a_commit(sqlite_place: SqlitePlace) -> None:
         with store.transaction() as tx:
             tx.write([proposed(fact())])
             entered.set()
-            assert go_on.wait(WAIT_S)
+            assert go_on.wait(PATIENCE_S)
 
     with ThreadPoolExecutor(WRITERS + 1) as pool:
         holder = pool.submit(hold)
-        assert entered.wait(WAIT_S)
+        assert entered.wait(PATIENCE_S)
         writers = [pool.submit(write, store, proposed(fact())) for _ in range(WRITERS)]
         _until_waiting(store, WRITERS)
         assert not any(writer.done() for writer in writers)
@@ -152,7 +151,7 @@ def test_what_a_member_wrote_is_seen_by_the_next_and_undone_alone(
         with store.transaction() as tx:
             tx.write([first])
             entered.set()
-            assert go_on.wait(WAIT_S)
+            assert go_on.wait(PATIENCE_S)
 
     def fail() -> None:
         with store.transaction() as tx:
@@ -167,7 +166,7 @@ def test_what_a_member_wrote_is_seen_by_the_next_and_undone_alone(
 
     with ThreadPoolExecutor(3) as pool:
         futures = [pool.submit(hold)]
-        assert entered.wait(WAIT_S)
+        assert entered.wait(PATIENCE_S)
         for number, work in enumerate((fail, look), start=1):
             futures.append(pool.submit(work))
             _until_waiting(store, number)
@@ -189,12 +188,12 @@ def test_a_first_member_that_fails_leaves_the_batch_to_the_others(sqlite_place: 
         with store.transaction() as tx:
             tx.write([proposed(fact())])
             entered.set()
-            assert go_on.wait(WAIT_S)
+            assert go_on.wait(PATIENCE_S)
             raise ZeroDivisionError
 
     with ThreadPoolExecutor(2) as pool:
         failing = pool.submit(fail)
-        assert entered.wait(WAIT_S)
+        assert entered.wait(PATIENCE_S)
         writing = pool.submit(write, store, second)
         _until_waiting(store, 1)
         go_on.set()
@@ -228,7 +227,7 @@ def test_two_who_wait_for_each_other_are_told_to_try_again(postgres_place: Postg
         try:
             with store.transaction() as tx:
                 tx.write([changed(order[0].record, confidence=first)])
-                together.wait(WAIT_S)
+                together.wait(PATIENCE_S)
                 tx.write([changed(order[1].record, confidence=first)])
         except RunloreError as error:
             return error

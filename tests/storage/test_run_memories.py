@@ -22,6 +22,7 @@ from runlore.storage.run_memories import FileRunMemories
 from tests.storage.places import Place, PostgresPlace, SqlitePlace
 from tests.storage.run_memory_values import memories, memory
 from tests.storage.run_values import keep, run, session
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("RUN-4", "RUN-6")
 HOSTILE = (
@@ -427,6 +428,6 @@ def test_a_late_writer_waits_for_whoever_is_pruning(postgres_place: PostgresPlac
             late = pool.submit(kept.memories.put, memory("run_1"))
             with pytest.raises(TimeoutError):
                 late.result(timeout=0.2)
-        late.result(timeout=30)
+        late.result(timeout=PATIENCE_S)
 
     assert list(kept.memories.everything()) == []

@@ -21,6 +21,7 @@ from runlore.domain.run import RunId
 from runlore.ports.run_memories import Unreadable
 from runlore.storage.run_memories import FileRunMemories, is_hashed, name_of, run_id_of
 from tests.storage.run_memory_values import memory
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("RUN-4", "RUN-6", "RUN-9")
 RUN_1 = RunId("run_1")
@@ -409,4 +410,4 @@ def _told(story: str, folder: Path, *before: str) -> dict[str, Any]:
 
 def _run(story: str, folder: Path, *before: str) -> "subprocess.CompletedProcess[str]":
     command = [*before, sys.executable, "-m", "tests.storage.hostile_run_memories", story, str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)

@@ -16,6 +16,7 @@ from runlore.agents.workspace import launcher
 from runlore.agents.workspace.repository import repository_of
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from tests.agents.commands import environment, ran
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("AGT-4")
 
@@ -321,7 +322,7 @@ class TestProcesses:
 
 def _asked(home: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
     own = {**environment(home), "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(command, env=own, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, env=own, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
 
 def _answer(listener: socket.socket) -> None:

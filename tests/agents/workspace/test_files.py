@@ -20,6 +20,7 @@ from runlore.agents.workspace.files import WorkspaceFiles
 from runlore.agents.workspace.safe_paths import parts_of
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("AGT-4")
 
@@ -395,7 +396,7 @@ class TestWriting:
             str(disk_path),
         ]
 
-        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
         assert run.returncode == 0, run.stderr
         assert json.loads(run.stdout) == {

@@ -16,6 +16,7 @@ from runlore.agents.workspace.safe_paths import OpenHandle
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from runlore.ports.workspaces import ShellResult
 from tests.agents.commands import environment, ran
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.req("SEC-1"), pytest.mark.landlock]
 
@@ -109,7 +110,12 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _git(folder: Path, *arguments: str, check: bool = True) -> str:
     named = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "safe.directory=*")
     done = subprocess.run(
-        ["git", *named, *arguments], cwd=folder, check=False, capture_output=True, text=True, timeout=60
+        ["git", *named, *arguments],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert not check or done.returncode == 0, done.stderr
     return done.stdout

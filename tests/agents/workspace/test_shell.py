@@ -19,6 +19,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.ports.workspaces import ShellResult
 from tests.agents.commands import environment, gone, is_running, ran, waited_for
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("AGT-4")
 
@@ -103,7 +104,7 @@ class TestConfinement:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=PATIENCE_S,
         )
 
         assert run.returncode == 0, run.stderr

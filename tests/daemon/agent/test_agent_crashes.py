@@ -30,6 +30,7 @@ from tests.flow.agent_world import ASKING, AtWork, Held, at_work
 from tests.flow.dying import Died
 from tests.flow.kill_points import Fuse
 from tests.model_server import Received, Reply, calls, says
+from tests.waiting import PATIENCE_S
 from tests.world import OPERATOR, World, inconsistencies
 
 pytestmark = pytest.mark.req("AGT-5", "JRN-2", "RUN-1")
@@ -72,7 +73,7 @@ def dies(work: AtWork, fuse: Fuse, session_id: SessionId) -> None:
     finally:
         for run in work.operator.list_runs(ops.RunsRequest(session_id=session_id)).items:
             live = agent.hub.find(run.run.run_id)
-            assert live is None or live.wait(60)
+            assert live is None or live.wait(PATIENCE_S)
         agent.interrupt()
 
 
@@ -238,7 +239,7 @@ def test_a_full_disk_interrupts_the_run_as_soon_as_there_is_room(
         run_id = operator.start_input(ops.NewInput(session_id=work.talk(), text="Go")).run.run_id
         live = operator.parts.agent.hub.find(run_id)
         assert live is not None
-        assert live.wait(60)
+        assert live.wait(PATIENCE_S)
         assert work.status(run_id) is RunStatus.RUNNING
         asked = len(work.server.requests)
         operator.parts.agent.settle()
@@ -266,7 +267,7 @@ def test_a_full_disk_that_stays_leaves_the_end_to_the_next_start(settings: Setti
         held.let_go.set()
         live = operator.parts.agent.hub.find(run_id)
         assert live is not None
-        assert live.wait(60)
+        assert live.wait(PATIENCE_S)
         operator.parts.agent.close()
         started(work.world)
 

@@ -19,6 +19,7 @@ from runlore.ports import operations as ops
 from runlore.ports.operations import RunEvent, RunEventKind
 from tests.flow.agent_world import ANYTHING, Held, at_work
 from tests.model_server import Reply, calls, hangs, says
+from tests.waiting import PATIENCE_S
 from tests.world import World, outcome
 
 pytestmark = pytest.mark.req("AGT-5")
@@ -101,7 +102,7 @@ def test_any_run_can_be_followed_by_its_journal(settings: Settings, folder: Path
         follower.start()
         work.world.say(run, "Half of it", "All of it")
         work.world.finish(run)
-        follower.join(60)
+        follower.join(PATIENCE_S)
 
         assert numbers(heard) == [event.number for event in work.journal(run.run_id)]
         assert heard[-1].data["final_output"] == "All of it"
@@ -205,7 +206,7 @@ def test_a_follower_is_told_when_its_process_stops(settings: Settings, folder: P
         follower = Thread(target=follow)
         follower.start()
         work.world.parts.agent.interrupt()
-        follower.join(60)
+        follower.join(PATIENCE_S)
 
         assert refused == ["agent.stopping"]
         request = ops.NewInput(session_id=session_id, text="Hello")

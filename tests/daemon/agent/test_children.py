@@ -19,6 +19,7 @@ from runlore.flow.capture.provenance import run_provenance
 from runlore.ports import operations as ops
 from tests.flow.child_scene import MARKER, SKILL, WORKS, Scene, answers, repository, scene
 from tests.model_server import PROTOCOLS, Received, calls, fails, hangs, says
+from tests.waiting import PATIENCE_S
 from tests.world import outcome
 
 pytestmark = pytest.mark.req("ROL-3", "ROL-8", "ROL-12", "AGT-1")
@@ -221,14 +222,14 @@ class TestEnds:
         made.cast.child = [line]
         request = ops.NewInput(session_id=made.session(), text="Check the logs.")
         run_id = made.world.operator.start_input(request).run.run_id
-        assert begun.wait(20)
+        assert begun.wait(PATIENCE_S)
         (execution,) = made.executions(run_id)
         return run_id, execution.run_id
 
     def _ended(self, made: Scene, *run_ids: RunId) -> list[RunStatus]:
         for run_id in run_ids:
             live = made.world.parts.agent.hub.find(run_id)
-            assert live is None or live.wait(20)
+            assert live is None or live.wait(PATIENCE_S)
         return [made.world.operator.get_run(run_id).run.status for run_id in run_ids]
 
     def test_a_child_is_cancelled_with_its_caller(self, local: Scene) -> None:

@@ -24,6 +24,7 @@ from tests.fakes import ScriptedModels
 from tests.flow.capturing import CAPTURE, allow, answer, capture, captured, jobs, put, receipts, said, start
 from tests.flow.telling import bring, told
 from tests.flow.waiting import until_somebody_waits_for_a_lock
+from tests.waiting import PATIENCE_S
 from tests.world import OPERATOR, World, outcome
 
 pytestmark = pytest.mark.req("RUN-10")
@@ -249,7 +250,7 @@ def test_asking_while_a_worker_has_the_run_waits_for_it_and_neither_stands_in_th
             until_somebody_waits_for_a_lock(world)
             tx.pointers.set_capture(run.run_id, SKIPPED)
             tx.jobs.finish(job)
-        assert asking.result(timeout=30).runs == (run.run_id,)
+        assert asking.result(timeout=PATIENCE_S).runs == (run.run_id,)
     capture(world)
 
     assert said(world) == [("fact", "port 0 is open")]

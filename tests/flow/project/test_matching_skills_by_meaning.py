@@ -19,6 +19,7 @@ from runlore.ports import operations as ops
 from runlore.ports.embedder import EmbeddingBackend, EmbeddingProvider
 from tests.flow.skill_shelf import put_by_hand, skill_file, skill_text
 from tests.model_server import ModelServer, Received, Reply, Script, fails, hangs, model_server, sends
+from tests.waiting import PATIENCE_S
 from tests.world import World
 
 pytestmark = pytest.mark.req("SKL-10")
@@ -153,14 +154,14 @@ def test_a_skill_that_is_forgotten_while_its_vector_is_made_gets_none(tmp_path: 
 
     def slowly(received: Received) -> Reply:
         at_it.set()
-        assert go_on.wait(20)
+        assert go_on.wait(PATIENCE_S)
         return good(received)
 
     with shelf(tmp_path, slowly, good) as (world, _):
         gone = world.operator.get_skill("deploy-shop").skill_id
         maker = threading.Thread(target=world.parts.library.embed_some)
         maker.start()
-        assert at_it.wait(20)
+        assert at_it.wait(PATIENCE_S)
         stamp = world.parts.library.stamp()
         with world.parts.store.transaction() as tx:
             tx.skills.delete([gone])
@@ -168,7 +169,7 @@ def test_a_skill_that_is_forgotten_while_its_vector_is_made_gets_none(tmp_path: 
         skill_file(world, "deploy-shop").unlink()
         world.parts.library.forget(since=stamp)
         go_on.set()
-        maker.join(20)
+        maker.join(PATIENCE_S)
         saved = world.root / "index" / "skills.vectors"
         assert embedding(world)["embedded"] == 0
         assert not saved.exists() or gone.encode() not in saved.read_bytes()

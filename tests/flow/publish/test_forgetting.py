@@ -19,6 +19,7 @@ from runlore.recall.keys import digest
 from tests import forked
 from tests.builders import fact, proposed
 from tests.flow import forget_and_die
+from tests.waiting import PATIENCE_S
 from tests.world import World, decision, outcome, replayed
 
 # Nothing else has this word, its stem or its letters.
@@ -260,11 +261,11 @@ def test_a_long_reader_is_told_of_and_the_log_is_cut_later(sqlite_world: World) 
     def read() -> None:
         with world.parts.store.snapshot():
             began.set()
-            done.wait(30)
+            done.wait(PATIENCE_S)
 
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read)
-        began.wait(30)
+        began.wait(PATIENCE_S)
         with pytest.raises(Unavailable) as refusal:
             world.forget(record)
         done.set()

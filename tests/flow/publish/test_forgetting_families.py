@@ -19,11 +19,11 @@ from runlore.flow.reactions import forget_whole_session
 from runlore.ports import operations as ops
 from tests.flow.telling import THEN, bring, call, in_session, is_stored, position_of, run_of, told
 from tests.flow.waiting import until_somebody_waits_for_a_lock
+from tests.waiting import PATIENCE_S
 from tests.world import World, decision
 
 pytestmark = [pytest.mark.req("LRN-12"), pytest.mark.req("CAP-7"), pytest.mark.req("INT-1")]
 
-WAIT_S = 30.0
 ORDERS = tuple(permutations(range(3)))
 NAMES = ["".join(map(str, order)) for order in ORDERS]
 
@@ -195,11 +195,11 @@ def test_nobody_waits_in_a_circle_and_no_subagent_is_left_when_all_happens_at_on
     together = threading.Barrier(3)
 
     def import_all(runs: list[ToldRun]) -> None:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         each_by_itself(postgres_world, *runs)
 
     def forget_all() -> None:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         forget(postgres_world, PARENT)
 
     with ThreadPoolExecutor(3) as pool:
@@ -209,7 +209,7 @@ def test_nobody_waits_in_a_circle_and_no_subagent_is_left_when_all_happens_at_on
             pool.submit(forget_all),
         ]
         for each in done:
-            each.result(WAIT_S)
+            each.result(PATIENCE_S)
     assert all(is_gone(postgres_world, run) for run in (PARENT, *children, *grandchildren))
     assert "zebra" not in str(postgres_world.tables())
     assert postgres_world.parts.store.problems() == ()
@@ -230,7 +230,7 @@ def test_whoever_works_in_a_subagents_session_that_has_just_come_in_is_waited_fo
                 comes.sessions.put_parent(CHILD.session_id, PARENT.session_id)
             until_somebody_waits_for_a_lock(postgres_world)
             assert not forgetting.done(), "the child's turn is somebody else's"
-        answer = forgetting.result(WAIT_S)
+        answer = forgetting.result(PATIENCE_S)
     assert answer.sessions == (PARENT.session_id, CHILD.session_id)
     assert is_gone(postgres_world, CHILD)
 
@@ -244,4 +244,4 @@ def test_a_subagents_session_waits_for_what_is_done_to_the_one_that_began_it(pos
             until_somebody_waits_for_a_lock(postgres_world)
             session_now = works.sessions.get(PARENT.session_id)
             forget_whole_session(works, session_now, Act(actor="ada", at=postgres_world.clock.now()))
-        assert dict(coming.result(WAIT_S).reasons) == {"forgotten": 1}
+        assert dict(coming.result(PATIENCE_S).reasons) == {"forgotten": 1}

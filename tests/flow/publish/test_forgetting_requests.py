@@ -14,6 +14,7 @@ from tests.flow.agent_world import AtWork, Held, at_work
 from tests.flow.child_scene import Scene, repository, scene
 from tests.flow.learning_acts import learning
 from tests.model_server import Reply, says
+from tests.waiting import PATIENCE_S
 from tests.world import decision
 
 pytestmark = pytest.mark.req("LRN-12", "AGT-6")
@@ -109,7 +110,7 @@ def test_a_run_that_goes_on_while_something_is_forgotten_keeps_none_of_its_reque
     with at_work(local, disk_path / "work", held) as work:
         record = learning(work.world, f"The codename is {WORD}")
         run_id = work.start("What is the codename?")
-        assert held.asked.wait(20)
+        assert held.asked.wait(PATIENCE_S)
         work.world.clock.advance(seconds=60)
 
         work.operator.forget(decision(record))

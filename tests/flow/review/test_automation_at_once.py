@@ -24,12 +24,12 @@ from tests.flow.automation import (
     taught,
     work,
 )
+from tests.waiting import PATIENCE_S
 from tests.world import World
 
 pytestmark = pytest.mark.req("POL-10", "OPS-4")
 
 DAEMONS = 3
-WAIT_S = 60.0
 
 
 def at_once(daemons: list[Parts]) -> list[int]:
@@ -37,7 +37,7 @@ def at_once(daemons: list[Parts]) -> list[int]:
     starting = threading.Barrier(len(daemons))
 
     def working(parts: Parts) -> int:
-        starting.wait(WAIT_S)
+        starting.wait(PATIENCE_S)
         return work(parts)
 
     with ThreadPoolExecutor(len(daemons)) as pool:
@@ -120,7 +120,7 @@ def test_one_that_sleeps_while_its_judge_thinks_writes_nothing_when_it_wakes(pos
 
     def sleeping(_question: Question) -> str:
         asleep.set()
-        assert awake.wait(WAIT_S)
+        assert awake.wait(PATIENCE_S)
         return "publish_active"
 
     work(world)
@@ -129,7 +129,7 @@ def test_one_that_sleeps_while_its_judge_thinks_writes_nothing_when_it_wakes(pos
     candidate = taught(world)
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(work, sleeper)
-        assert asleep.wait(WAIT_S)
+        assert asleep.wait(PATIENCE_S)
         assert work(other) == 0
         world.clock.advance(seconds=200)
         assert work(other) == 1
@@ -219,7 +219,7 @@ def test_a_policy_that_comes_between_the_check_and_the_end_of_a_review_is_not_mi
 
     store: Any = _InterruptedStore(world.parts.store, "matching_subject", meanwhile)
     assert do_one_job(replace(world.parts, store=store), kinds=frozenset({JobKind.REVIEW}))
-    changing[0].join(WAIT_S)
+    changing[0].join(PATIENCE_S)
     work(world)
 
     assert [event.reason.partition(",")[0] for event in automatic(world, candidate)] == [

@@ -33,12 +33,10 @@ from tests.flow.automation import (
     work,
 )
 from tests.flow.dying import Died, dies, watched
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from tests.world import World
 
 pytestmark = pytest.mark.req("POL-10")
-
-WAIT_S = 60.0
 
 
 class TestThreads:
@@ -51,7 +49,7 @@ class TestThreads:
 
         def slow(_question: Question) -> str:
             thinking.set()
-            assert answering.wait(WAIT_S)
+            assert answering.wait(PATIENCE_S)
             return "publish_active"
 
         parts, _ = with_judge(world, slow)
@@ -59,7 +57,7 @@ class TestThreads:
         workers = Workers(parts)
         workers.start()
         try:
-            assert thinking.wait(WAIT_S)
+            assert thinking.wait(PATIENCE_S)
             owed = world.run("Owed")
             with pytest.raises(Died):
                 watched(world, "before put", dies).finish_run(

@@ -40,6 +40,7 @@ from tests.flow.rolling import (
 )
 from tests.flow.skill_shelf import files, library_on, rows
 from tests.skill_files.disks import WatchedDisk
+from tests.waiting import PATIENCE_S
 from tests.world import OPERATOR, World, decision, reading
 
 pytestmark = pytest.mark.req("ROL-10", "ROL-8")
@@ -248,7 +249,7 @@ def test_a_sweep_and_whoever_ends_the_same_learning_do_not_wait_for_each_other(p
             while not rows("SELECT 1 FROM pg_locks WHERE NOT granted"):
                 assert sweeping.is_alive()
             end_promoted(tx, [ended], act)
-        sweeping.join(20)
+        sweeping.join(PATIENCE_S)
 
     assert not sweeping.is_alive()
     assert (stored(world).status, stored(world).revoked_reason) == (
@@ -283,7 +284,7 @@ def at_once(world: World, acts: Sequence[Step]) -> list[RunloreError]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert not any(thread.is_alive() for thread in threads)
     return problems
 

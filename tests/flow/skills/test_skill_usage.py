@@ -30,6 +30,7 @@ from tests.flow.dying import Died
 from tests.flow.kill_points import Fuse
 from tests.flow.telling import MINUTE, THEN, bring, call, in_session, told
 from tests.storage.kept_skills import documented, kept
+from tests.waiting import PATIENCE_S
 from tests.world import OPERATOR, World
 
 pytestmark = pytest.mark.req("SKL-11")
@@ -445,7 +446,7 @@ def test_many_at_once_count_each_run_once(postgres_world: World) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert failures == []
     assert [usage(postgres_world, skill).times for skill in skills] == [4] * 4
     assert is_sound(postgres_world)

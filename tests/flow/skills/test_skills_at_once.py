@@ -23,12 +23,12 @@ from tests.flow.skills.test_curating import as_files, chain
 from tests.flow.skills.test_detecting import worked
 from tests.flow.skills.test_forgetting_skills import EVERY, deploy, ship
 from tests.flow.skills.test_forgetting_suggestions import forget, told_anywhere
+from tests.waiting import PATIENCE_S
 from tests.world import World
 
 pytestmark = pytest.mark.req("SKL-7", "SKL-9", "OPS-4")
 
 DAEMONS = 3
-WAIT_S = 60.0
 OF_SKILLS = frozenset({JobKind.DETECT, JobKind.SAVE, JobKind.CURATE})
 
 
@@ -37,12 +37,12 @@ def at_once(*acts: Callable[[], object]) -> None:
     starting = threading.Barrier(len(acts))
 
     def one(act: Callable[[], object]) -> None:
-        starting.wait(WAIT_S)
+        starting.wait(PATIENCE_S)
         act()
 
     with ThreadPoolExecutor(len(acts)) as pool:
         for each in [pool.submit(one, act) for act in acts]:
-            each.result(WAIT_S)
+            each.result(PATIENCE_S)
 
 
 def working(parts: Parts) -> Callable[[], object]:

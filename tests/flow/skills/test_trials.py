@@ -231,7 +231,7 @@ class TestLimits:
 
         local.cast.child = [line]
         view = local.trial(wait=False)
-        assert begun.wait(20)
+        assert begun.wait(PATIENCE_S)
         live = local.world.parts.agent.hub.find(view.run.run_id)
         assert live is not None
         # Time that passes while a call is being decided on does not count, so one jump may fall into that.
@@ -369,7 +369,7 @@ class TestRefusals:
         with workspaces.worktree(str(local.project), SKILL, "call_1"):
             launched = children.launch(_sent(local, call_id="call_1"))
             assert launched.handle is not None
-            assert launched.handle.live.wait(20)
+            assert launched.handle.live.wait(PATIENCE_S)
 
         assert local.world.operator.get_run(launched.view.run.run_id).run.status is RunStatus.COMPLETED
         assert local.is_clean()
@@ -422,7 +422,7 @@ class TestOnce:
                 operator.try_promoted(replace(request, idempotency_key="k1"))
             for run_id in operator.parts.agent.working():
                 live = operator.parts.agent.hub.find(run_id)
-                assert live is None or live.wait(20)
+                assert live is None or live.wait(PATIENCE_S)
             operator.parts.agent.interrupt()
             tables = local.world.tables()
             begun.append((len(tables["sessions"]) - 1, len(tables["skill_executions"])))
@@ -439,7 +439,7 @@ class TestOnce:
         for view in views:
             live = local.world.parts.agent.hub.find(view.run.run_id)
             assert live is not None
-            assert live.wait(20)
+            assert live.wait(PATIENCE_S)
 
         statuses = {local.world.operator.get_run(view.run.run_id).run.status for view in views}
         assert statuses == {RunStatus.COMPLETED}

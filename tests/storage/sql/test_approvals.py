@@ -17,10 +17,9 @@ from runlore.ports.store import Store
 from tests.storage.places import Place
 from tests.storage.promoted_values import RUNS, SESSIONS, approvals, asked
 from tests.storage.run_values import at
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("AGT-5", "OPS-4")
-
-WAIT_S = 30.0
 
 
 def outcome(act: Callable[[], object]) -> str:
@@ -193,7 +192,7 @@ def test_of_many_who_decide_at_once_one_is_heard(store: Store) -> None:
     def decide(number: int) -> str:
         move = ApprovalMove.APPROVE if number % 2 else ApprovalMove.DENY
         decided = asked(1).apply_move(move, at=at(9), actor=f"person {number}")
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         return outcome(lambda: update(store, decided, 1))
 
     with ThreadPoolExecutor(5) as pool:

@@ -12,11 +12,11 @@ from runlore.ports.service_store import Switch
 from runlore.ports.store import Answer, Store, Transaction
 from tests.fakes import START
 from tests.storage.places import Place
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("OPS-6")
 
 WRITERS = 8
-WAIT_S = 30.0
 
 
 def values(store: Store, prefix: str = "") -> dict[str, int]:
@@ -65,7 +65,7 @@ def test_many_who_add_to_the_same_counters_in_any_order_lose_nothing(store: Stor
 
     def add(number: int) -> None:
         ordered = names if number % 2 else names[::-1]
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         for _ in range(10):
             with store.transaction() as tx:
                 tx.counters.add(dict.fromkeys(ordered, number))

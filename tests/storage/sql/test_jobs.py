@@ -17,6 +17,7 @@ from runlore.ports.service_store import Jobs
 from runlore.ports.store import Store, Transaction
 from tests.fakes import START
 from tests.storage.places import PostgresPlace
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("POL-10", "CAP-5", "OPS-4")
 
@@ -24,7 +25,6 @@ REMEMBER = frozenset({JobKind.REMEMBER})
 ANY_KIND = frozenset(JobKind)
 ALL_STATES = frozenset(JobState)
 LEASE = timedelta(seconds=limits.JOB_LEASE_S)
-WAIT_S = 30.0
 HOLDERS_WRITES = ("heartbeat", "check", "finish", "fail", "postpone", "give up")
 
 
@@ -370,7 +370,7 @@ def test_many_workers_take_every_job_exactly_once(store: Store) -> None:
     together = threading.Barrier(8)
 
     def work(number: int) -> list[JobId]:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         done = []
         while (job := claim(store, f"worker {number}")) is not None:
             done.append(job.job_id)
@@ -391,7 +391,7 @@ def test_of_many_who_write_under_one_fence_one_wins(store: Store) -> None:
     together = threading.Barrier(8)
 
     def finish(_: int) -> str:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         try:
             with jobs_of(store) as table:
                 table.finish(job)

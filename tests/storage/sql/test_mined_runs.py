@@ -17,12 +17,12 @@ from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.run_values import keep, run, session
 from tests.storage.skill_values import any_mined_of, mined_of
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("SKL-2", "OPS-4")
 
 SESSIONS = (session("one"), session("two:'?"))
 RUNS = tuple(run(SESSIONS[number % 2], f"run_{number}") for number in range(6))
-WAIT_S = 30.0
 
 
 def first_number(mined: MinedRun) -> int:
@@ -120,7 +120,7 @@ def test_many_who_mine_one_run_at_once_leave_one_whole_result(postgres_place: Po
     together = threading.Barrier(4)
 
     def mine(number: int) -> None:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         for turn in range(5):
             with store.transaction() as tx:
                 tx.mined_runs.put(mined_of(RUNS[0], number + 1, agent=f"{number} {turn}"))

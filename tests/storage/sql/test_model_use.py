@@ -15,12 +15,12 @@ from runlore.ports.service_store import DayUse
 from runlore.ports.store import Store
 from tests.examples import scaled
 from tests.storage.places import PostgresPlace
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("POL-12", "OPS-4")
 
 PURPOSES = ("judge", "capture", "it's ?")
 DAYS = ("2026-01-30", "2026-01-31", "2026-02-01")
-WAIT_S = 30.0
 uses = st.builds(
     DayUse,
     purpose=st.sampled_from(PURPOSES),
@@ -73,7 +73,7 @@ def test_many_who_ask_at_once_never_exceed_the_budget(store: Store) -> None:
     together = threading.Barrier(8)
 
     def ask(_: int) -> int:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         begun = 0
         for _ in range(20):
             with store.transaction() as tx:
@@ -97,7 +97,7 @@ def test_whoever_asks_for_the_last_call_waits_for_whoever_may_give_it_back(
         late: list[Future[bool]] = []
         with suppress(ZeroDivisionError):
             _give_the_last_call_back(first, lambda: late.append(pool.submit(_ask, second)))
-        assert late[0].result(timeout=WAIT_S)
+        assert late[0].result(timeout=PATIENCE_S)
     assert not _ask(second)
 
 

@@ -16,11 +16,11 @@ from runlore.domain.policies.policy import (
 from runlore.ports.store import Store
 from tests.fakes import START
 from tests.storage.places import Place
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("POL-6", "OPS-6")
 
 WRITERS = 8
-WAIT_S = 30.0
 
 
 def revision(number: int, *, days: int = 30, actor: str = "operator") -> PolicyRevision:
@@ -80,7 +80,7 @@ def test_of_many_who_put_the_same_revision_at_once_one_wins(store: Store) -> Non
     together = threading.Barrier(WRITERS)
 
     def change(number: int) -> str:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         try:
             put(store, revision(1, days=number + 1, actor=f"operator {number}"))
         except Conflict as conflict:

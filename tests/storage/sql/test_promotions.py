@@ -29,10 +29,9 @@ from tests.storage.promoted_values import (
     promoted_skills,
     told,
 )
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("ROL-10", "OPS-4")
-
-WAIT_S = 30.0
 
 
 class Model:
@@ -323,7 +322,7 @@ def test_of_many_who_change_one_at_once_one_wins_and_the_others_are_told(store: 
         together = threading.Barrier(5)
 
         def write(number: int, expected: int | None = expected, start: threading.Barrier = together) -> str:
-            start.wait(WAIT_S)
+            start.wait(PATIENCE_S)
             new = kept_promoted(revision=(expected or 0) + 1, revoked_reason=f"writer {number}")
             return outcome(lambda: put(store, new, expected))
 
@@ -348,11 +347,11 @@ def test_of_two_daemons_that_change_one_at_once_the_second_is_told(postgres_plac
         with first.transaction() as tx:
             tx.promotions.put(later(kept_promoted()), expected_revision=1)
             late = pool.submit(outcome, lambda: put(second, later(kept_promoted()), 1))
-        assert late.result(timeout=WAIT_S) == "promoted.moved"
+        assert late.result(timeout=PATIENCE_S) == "promoted.moved"
         with first.transaction() as tx:
             tx.promotions.put(kept_promoted("build"), expected_revision=None)
             late = pool.submit(outcome, lambda: put(second, kept_promoted("build")))
-        assert late.result(timeout=WAIT_S) == "promoted.exists"
+        assert late.result(timeout=PATIENCE_S) == "promoted.exists"
 
     assert first.problems() == ()
 

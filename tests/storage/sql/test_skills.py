@@ -28,12 +28,12 @@ from tests.storage.kept_skills import changed, curated, documented, kept, skills
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.run_values import at
 from tests.storage.skill_values import stored
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("SKL-8", "OPS-4")
 
 SUGGESTIONS = tuple(SuggestionId(f"sug_{number:02}") for number in range(4))
 IDS = tuple(SkillId(f"skl_{number:02}") for number in range(4))
-WAIT_S = 30.0
 
 
 class Model:
@@ -378,7 +378,7 @@ def test_of_many_who_take_one_name_at_once_one_wins(store: Store) -> None:
     together = threading.Barrier(6)
 
     def save(number: int) -> str:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         return outcome(lambda: insert(store, kept(number, documented("procedure-build"))))
 
     with ThreadPoolExecutor(6) as pool:
@@ -400,11 +400,11 @@ def test_of_two_who_take_one_name_at_once_the_second_is_told(postgres_place: Pos
         with first.transaction() as tx:
             tx.skills.insert(kept(2))
             late = pool.submit(outcome, lambda: update(second, renamed, 1))
-        assert late.result(timeout=WAIT_S) == "skill.exists"
+        assert late.result(timeout=PATIENCE_S) == "skill.exists"
         with first.transaction() as tx:
             tx.skills.update(changed(kept(1), document=documented("free")), expected_revision=1)
             late = pool.submit(outcome, lambda: insert(second, kept(3, documented("free"))))
-        assert late.result(timeout=WAIT_S) == "skill.exists"
+        assert late.result(timeout=PATIENCE_S) == "skill.exists"
 
     assert first.problems() == ()
 
@@ -421,7 +421,7 @@ def test_of_many_who_write_and_log_at_once_nobody_waits_for_ever(store: Store) -
                 tx.skills.update(changed(kept(number)), expected_revision=1)
                 tx.skills.log(told(number))
 
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         return outcome(act)
 
     with ThreadPoolExecutor(6) as pool:

@@ -18,11 +18,11 @@ from runlore.ports.store import Store
 from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.skill_values import moved, seen, stored, stored_suggestions, suggested
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("SKL-4", "OPS-4")
 
 RUNS = tuple(RunId(f"run_{number}") for number in range(6))
-WAIT_S = 30.0
 
 
 class Model:
@@ -269,7 +269,7 @@ def test_of_many_who_suggest_the_same_at_once_one_wins(store: Store) -> None:
     together = threading.Barrier(6)
 
     def suggest(number: int) -> str:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         return outcome(lambda: insert(store, stored(number, suggested("procedure-build", f"run_{number}"))))
 
     with ThreadPoolExecutor(6) as pool:
@@ -291,7 +291,7 @@ def test_of_many_who_move_one_at_once_one_wins(store: Store, renames: bool) -> N
     def move(number: int) -> str:
         name = f"renamed-{number}" if renames else first.suggestion.name
         new = moved(first, suggestion=replace(first.suggestion, name=name, body=f"by {number}"))
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         return outcome(lambda: update(store, new, 1))
 
     with ThreadPoolExecutor(6) as pool:
@@ -313,11 +313,11 @@ def test_of_two_who_take_one_name_at_once_the_second_is_told(postgres_place: Pos
         with first.transaction() as tx:
             tx.suggestions.insert(stored(2))
             late = pool.submit(outcome, lambda: update(second, renamed, 1))
-        assert late.result(timeout=WAIT_S) == "suggestion.exists"
+        assert late.result(timeout=PATIENCE_S) == "suggestion.exists"
         with first.transaction() as tx:
             tx.suggestions.update(replace(renamed, suggestion=suggested("free")), expected_revision=1)
             late = pool.submit(outcome, lambda: insert(second, stored(3, suggested("free"))))
-        assert late.result(timeout=WAIT_S) == "suggestion.exists"
+        assert late.result(timeout=PATIENCE_S) == "suggestion.exists"
 
     assert problems(first) == []
 
@@ -333,7 +333,7 @@ def test_a_suggestion_that_is_deleted_while_it_is_written_leaves_nothing(
             again = moved(stored(1), suggestion=suggested("procedure-1", "run_5", body="zebra"))
             tx.suggestions.update(again, expected_revision=1)
             late = pool.submit(_delete, second)
-        late.result(timeout=WAIT_S)
+        late.result(timeout=PATIENCE_S)
 
     tables = ("suggestions", "suggestion_runs", "texts")
     rows = str([postgres_place.sql(f"SELECT * FROM {table}") for table in tables])

@@ -13,11 +13,11 @@ from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.ports.store import Store
 from tests.fakes import START
 from tests.storage.places import Place
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("OPS-5")
 
 WRITERS = 8
-WAIT_S = 30.0
 SOME_SCOPES = frozenset({WORKSPACE, Scope(ScopeKind.PROJECT, "a:b"), Scope(ScopeKind.SESSION, "日本 'x'")})
 
 
@@ -121,7 +121,7 @@ def test_of_many_who_take_one_name_at_once_one_gets_it(store: Store) -> None:
     together = threading.Barrier(WRITERS)
 
     def make(number: int) -> str:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         try:
             insert(store, token(number, name="ci"))
         except Conflict as conflict:

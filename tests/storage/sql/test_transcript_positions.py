@@ -17,12 +17,12 @@ from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.run_values import at
 from tests.storage.skill_values import positions
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("INT-1", "OPS-4")
 
 SOURCES = ("a" * 64, "b" * 64, "c ' ?", "雨")
 SESSIONS = (SessionId("one"), SessionId("two:'?"))
-WAIT_S = 30.0
 
 
 def test_after_any_reading_the_latest_positions_are_told(store: Store) -> None:
@@ -120,7 +120,7 @@ def test_many_who_read_one_source_at_once_leave_one_whole_position(postgres_plac
     together = threading.Barrier(4)
 
     def read(number: int) -> None:
-        together.wait(WAIT_S)
+        together.wait(PATIENCE_S)
         for line in range(5):
             with store.transaction() as tx:
                 told = Position(line=line, offset=number)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 
 @pytest.mark.req("OPS-4", "LRN-12", "JRN-1", "PRF-2")
 def test_a_full_disk_refuses_new_writes_and_still_forgets(tmp_path: Path) -> None:
@@ -53,7 +55,7 @@ def test_a_disk_that_fails_under_many_writers_takes_nothing_that_was_acknowledge
 def _told(module: str, folder: Path, *before: str) -> dict[str, Any]:
     """Run a module in a process of its own: what it changes is the process's, and gone with it."""
     command = [*before, sys.executable, "-m", module, str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert run.returncode == 0, run.stderr
     story: dict[str, Any] = json.loads(run.stdout)
     return story

@@ -15,11 +15,11 @@ from runlore.client.event_stream import EventStream
 from runlore.domain.errors import Denied, NotFound, Unavailable
 from runlore.ports.operations import RunEvent, RunEventKind
 from tests.surfaces.scripted_server import served_once
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("AGT-5", "SUR-3")
 BEAT = RunEvent(kind=RunEventKind.BEAT, data={})
 END = RunEvent(kind=RunEventKind.END, data={"run": {}})
-WAIT_S = 30
 Message = MutableMapping[str, Any]
 
 
@@ -80,7 +80,7 @@ async def answered(
     """One stream from its beginning to its end."""
     streams = Streams(pace=pace)
     await asyncio.wait_for(
-        EventsAnswer(await streams.open(events, look))({}, client.receive, client.send), WAIT_S
+        EventsAnswer(await streams.open(events, look))({}, client.receive, client.send), PATIENCE_S
     )
 
 
@@ -89,7 +89,7 @@ def test_whoever_goes_is_not_waited_for() -> None:
 
     asyncio.run(answered(run.events, watched(), client))
 
-    assert run.is_left.wait(WAIT_S)
+    assert run.is_left.wait(PATIENCE_S)
     assert b"event:" not in client.body
 
 

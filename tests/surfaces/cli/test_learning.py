@@ -16,6 +16,7 @@ from runlore.cli.learning_options import parse_evidence
 from runlore.domain.record import EvidenceRef
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import report
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("SUR-2", "LRN-1")
 FACTS = ("--kind", "fact")
@@ -244,7 +245,7 @@ def test_on_a_terminal_it_shows_what_would_be_revoked_and_asks(embedded: Runlore
             env=_environment(embedded),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
         answers[answer] = (done.returncode, done.stdout, embedded.state(learning))

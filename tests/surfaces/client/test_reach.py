@@ -18,6 +18,7 @@ from runlore.domain.errors import Invalid, Refused, Unavailable
 from runlore.storage.sqlite.files import StateLock
 from tests.surfaces.api_client import Api
 from tests.surfaces.command_line import Runlore
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("SUR-7")
 
@@ -123,7 +124,7 @@ def answering(reply: bytes, requests: list[bytes]) -> Iterator[int]:
         thread = threading.Thread(target=serve)
         thread.start()
         yield listener.getsockname()[1]
-        thread.join(30)
+        thread.join(PATIENCE_S)
 
 
 def test_the_socket_that_a_dead_daemon_left_is_passed_over(embedded: Runlore) -> None:
@@ -157,7 +158,7 @@ def test_a_daemon_that_has_the_lock_and_no_socket_yet_is_waited_for(embedded: Ru
             starting.start()
             assert embedded.items("memory", "list") == []
         finally:
-            starting.join(30)
+            starting.join(PATIENCE_S)
             lock.release()
     assert b"Authorization: Bearer s3cret\r\n" in requests[0]
 
@@ -170,7 +171,7 @@ def test_a_daemon_that_ends_is_waited_for_until_its_state_root_is_free(embedded:
     try:
         assert len(embedded.items("memory", "list", "--state", "constrained")) == 1
     finally:
-        ending.join(30)
+        ending.join(PATIENCE_S)
 
 
 def test_looking_whether_a_state_root_is_free_makes_nothing_and_holds_nothing(tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def test_a_command_through_the_socket_loads_neither_server_nor_database(embedded
                 env={**os.environ, **embedded.environment},
                 capture_output=True,
                 check=True,
-                timeout=60,
+                timeout=PATIENCE_S,
                 text=True,
             ).stderr.split()
             for words in (("memory", "list", "--json"), ("down",))

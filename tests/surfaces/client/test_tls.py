@@ -12,6 +12,7 @@ from runlore.client.addresses import tls_connect, transport_to
 from runlore.client.transport import Connect, Transport, tcp_connect
 from runlore.domain.errors import Unavailable
 from tests.certificate import loopback_certificate
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("OPS-5")
 
@@ -41,7 +42,7 @@ def encrypted(requests: list[bytes]) -> Iterator[int]:
         thread = threading.Thread(target=serve)
         thread.start()
         yield listener.getsockname()[1]
-        thread.join(30)
+        thread.join(PATIENCE_S)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])

@@ -16,6 +16,7 @@ from runlore.client.http_response import HttpResponse, Upload, read_answer
 from runlore.client.transport import Transport, tcp_connect, unix_connect
 from runlore.domain.errors import Denied, Invalid, RunloreError, Unavailable
 from tests.surfaces.scripted_server import OK, scripted, served_once
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("SUR-7")
 
@@ -36,7 +37,7 @@ def test_a_connection_that_the_server_closed_meanwhile_is_not_used_again() -> No
     with scripted(OK, OK, keeps=False) as script:
         transport = script.transport()
         transport.call("GET", "/")
-        assert script.closed.wait(30)
+        assert script.closed.wait(PATIENCE_S)
         # Not repeatable: had it gone over the closed connection, it would have failed.
         assert transport.call("POST", "/", repeatable=False).status == 200
     assert script.connections == 2
@@ -312,7 +313,7 @@ def test_the_transport_loads_next_to_nothing() -> None:
         env={**os.environ, "PYTHONPATH": str(Path(runlore.__file__).parents[1])},
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     loaded = set(done.stdout.decode().split())
     assert "runlore.client.transport" in loaded
