@@ -4,6 +4,7 @@ import os
 from typing import Annotated
 
 from runlore.cli import options
+from runlore.cli.input_files import folder_of
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.tables.table_cells import show_fields
 from runlore.cli.terminal import say
@@ -21,7 +22,7 @@ PathArgument = Annotated[str, argument("PATH", "The folder; here, if left out.")
 @command(folder, "show")
 def show(call: Invocation, path: PathArgument = os.curdir) -> None:
     """Show what a folder is bound to."""
-    name = folder_id(os.path.realpath(path))
+    name = folder_id(os.path.realpath(folder_of(path)))
     call.ask(lambda operations: operations.get_folder(name), lambda found: show_fields(answers.write(found)))
 
 
@@ -40,12 +41,13 @@ def bind(
     It holds for all folders below it, and replaces an earlier binding. Without an option the folder is bound
     to what its .runlore.toml says.
     """
+    place = os.path.realpath(folder_of(path))
     capture = False if no_capture else True if keep else None
     if project is None and capture is None:
-        said = proposal_of(os.path.realpath(path))
+        said = proposal_of(place)
         project, capture = said.name, None if said.capture else False
     change = ops.FolderChange(
-        folder_id=folder_id(os.path.realpath(path)),
+        folder_id=folder_id(place),
         project=project,
         capture=capture,
         expected_revision=expected_revision,

@@ -1,6 +1,7 @@
 """Sessions, personas and runs on the command line: made, bound, listed, read, ended and forgotten."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -325,3 +326,17 @@ def test_with_a_session_records_are_those_that_it_sees(talking: Runlore) -> None
     # What it sees is what its binding says at the time.
     talking.json("session", "change", "talk", "--no-projects")
     assert talking.items("memory", "list", *of_talk) == []
+
+
+@pytest.mark.req("SCO-5")
+def test_what_a_project_file_says_without_meaning_anything_is_told_by_each_that_reads_it(
+    embedded: Runlore, tmp_path: Path
+) -> None:
+    for words in (("folder", "show"), ("folder", "bind"), ("session", "create", "--working-folder")):
+        folder = tmp_path / "-".join(words)
+        folder.mkdir()
+        (folder / ".runlore.toml").write_text('project = "atlas"\ncolour = "blue"\n')
+
+        assert "has keys that mean nothing: 'colour'" in " ".join(
+            embedded.run(*words, str(folder)).err.split()
+        )
