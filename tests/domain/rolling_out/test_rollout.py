@@ -409,10 +409,17 @@ def test_nothing_goes_back_to_a_learning_that_no_longer_stands(source: object) -
 
 @pytest.mark.req("ROL-7")
 def test_what_was_never_active_has_nothing_to_go_back_to() -> None:
-    walk = at_status(IN_CANARY).to(REVOKED)
+    """And no hint leads there: those of other moves say of whom it is one."""
+    for walk, hint in (
+        (at_status(IN_CANARY), "advance it step by step instead"),
+        (at_status(IN_CANARY).to(REVOKED), "promote it again"),
+    ):
+        with pytest.raises(Conflict) as refused:
+            rollback_target(walk.skill, walk.history)
+        assert (refused.value.code, refused.value.hint) == ("promoted.no-snapshot", hint)
     with pytest.raises(Conflict) as refused:
-        rollback_target(walk.skill, walk.history)
-    assert refused.value.code == "promoted.no-snapshot"
+        at_status(REVOKED).to(IN_CANARY)
+    assert refused.value.hint.endswith(": promote, rollback if it was active before")
 
 
 @pytest.mark.req("ROL-7", "ROL-4")

@@ -251,7 +251,9 @@ def rollback_target(skill: PromotedSkill, history: Sequence[Snapshot]) -> Promot
         raise Conflict(
             f"promoted skill {skill.name} was never active: there is nothing to go back to",
             code="promoted.no-snapshot",
-            hint="advance it step by step instead",
+            hint="promote it again"
+            if skill.status is RolloutStatus.REVOKED
+            else "advance it step by step instead",
         )
     return max(active, key=lambda snapshot: snapshot[0])[1]
 

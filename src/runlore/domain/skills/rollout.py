@@ -79,7 +79,7 @@ ROLLOUT = Lifecycle[RolloutStatus, RolloutMove](
         RolloutMove.TRY: "advance to canary",
         RolloutMove.ACTIVATE: "advance to active",
         RolloutMove.REVOKE: "revoke",
-        RolloutMove.ROLL_BACK: "rollback",
+        RolloutMove.ROLL_BACK: "rollback if it was active before",
     },
 )
 ADVANCES = {
