@@ -200,6 +200,16 @@ def test_everyday_requests_and_what_everything_is_about_are_no_wish_however_ofte
 
 
 @pytest.mark.req("CAP-8")
+def test_requests_with_another_number_each_time_are_tasks_and_one_number_again_is_a_wish() -> None:
+    tasks = ("Look at number {}", "Take ticket #{} please", "Repair what request {} complains about")
+    for task in tasks:
+        assert not statements_of([said(task.format(number), str(number)) for number in range(12)]), task
+
+    (wish,) = statements_of([said(f"Wrap the lines at 88 columns in {name}", name) for name in "abcdefgh"])
+    assert (wish.sessions, wish.is_first) == (8, True)
+
+
+@pytest.mark.req("CAP-8")
 def test_the_reason_given_with_a_refused_call_counts_for_more_than_the_same_words_alone() -> None:
     words = "put the fixtures into a folder of their own"
 

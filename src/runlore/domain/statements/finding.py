@@ -116,7 +116,9 @@ def judge_sentences(said: Iterable[UserMessage]) -> list[Judged]:
             read.setdefault((each.session_id, sentence.plain), judged)
     for judged in read.values():
         if judged.sentence.message_chars <= _COUNTED_CHARS_MAX:
-            recurrence.add(judged.said.session_id, judged.terms, is_request=_is_wish(judged))
+            recurrence.add(
+                judged.said.session_id, judged.sentence.plain, judged.terms, is_request=_is_wish(judged)
+            )
     return [_with_recurrence(judged, recurrence) for judged in read.values()]
 
 
