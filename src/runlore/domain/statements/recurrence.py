@@ -3,8 +3,8 @@
 Two words are a wish of their own where they stand together in the requests of several sessions, mostly in
 requests, and where one of them is seldom said without the other. Names that everything is about ("the session
 branch") fail the second test, everyday requests ("commit and push") are left out by the language's table, and
-requests that name another number each time ("look at issue 12") are tasks in a row, no wish. In scripts without
-spaces four characters in a row take the place of the two words.
+requests that name another number each time ("look at issue 12") are tasks in a row, no wish. In scripts
+without spaces four characters in a row take the place of the two words.
 """
 
 import re
