@@ -220,6 +220,48 @@ def test_a_token_that_does_not_reach_the_workspace_finds_the_runs_of_its_own_sco
         assert {hit.source_id for hit in results} == set(shared)
 
 
+@pytest.mark.req("RET-7", "SCO-2")
+def test_an_agent_finds_the_runs_of_its_own_sessions_and_of_what_its_session_sees(world: World) -> None:
+    bot = Application(world.parts, Caller(actor="bot", role=Role.AGENT))
+    for name, projects in (("mine", ()), ("earlier", ()), ("at-acme", ("acme",))):
+        bot.create_session(ops.NewSession(session_id=SessionId(name), project_ids=projects))
+    world.session("shared", project_ids=("acme",))
+    world.session("theirs")
+    runs = {
+        name: world.finished(f"zeppelin of {name}", session_id=SessionId(name)).run_id
+        for name in ("mine", "earlier", "at-acme", "shared", "theirs")
+    }
+    for number in range(30):
+        world.finished(f"zeppelin {number}", session_id=SessionId("theirs"))
+
+    def finds(session: str, query: str | None) -> set[str]:
+        request = ops.SessionSearchRequest(session_id=SessionId(session), query=query, limit=5)
+        return {hit.source_id for hit in bot.session_search(request).results}
+
+    for query in ("zeppelin", None):
+        assert finds("mine", query) == {runs[name] for name in ("mine", "earlier", "at-acme")}
+        assert finds("at-acme", query) == {runs[each] for each in runs if each != "theirs"}
+
+
+@pytest.mark.req("RET-6", "TNT-2")
+def test_what_was_found_of_a_run_that_read_from_outside_carries_its_mark(world: World) -> None:
+    world.session()
+    plain = world.finished("zeppelin by ourselves").run_id
+    world.clock.advance(seconds=1)
+    read = world.run("zeppelin on the web")
+    world.append(
+        read,
+        {"type": "tool_call", "call_id": "c1", "name": "WebFetch", "arguments": {"url": "https://x.example"}},
+    )
+    world.append(read, {"type": "tool_result", "call_id": "c1", "output": "it flew"})
+    world.finish(read)
+    after = world.finished("zeppelin afterwards").run_id
+
+    marks = {hit.source_id: hit.tainted for hit in find(world, "zeppelin").results}
+
+    assert marks == {plain: False, read.run_id: True, after: True}
+
+
 @pytest.mark.req("RUN-8", "RET-7")
 def test_a_run_that_is_too_old_is_not_found(world: World) -> None:
     run = world.finished("zeppelin")

@@ -60,7 +60,8 @@ class MemorySearch:
         )
 
     def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
-        """What is found. Words of another session's run count as read from outside."""
+        """What is found. Words of another session's run count as read from outside, and so do those
+        of a tainted one."""
         found = self.operations.session_search(
             SessionSearchRequest(
                 session_id=self.session_id,
@@ -78,8 +79,8 @@ class MemorySearch:
 
     def _source(self, hits: list[SessionHit]) -> str:
         own = Scope(ScopeKind.SESSION, self.session_id)
-        others = [hit for hit in hits if hit.kind == "recovered_run" and hit.scope != own]
-        return f"runlore://runs/{others[0].source_id}" if others else ""
+        runs = [hit for hit in hits if hit.kind == "recovered_run" and (hit.tainted or hit.scope != own)]
+        return f"runlore://runs/{runs[0].source_id}" if runs else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,5 +181,6 @@ def scratch(given: ToolContext) -> Scratch:
 
 def _line(hit: SessionHit) -> str:
     when = "" if hit.kind == "skill" else f", {format_time(hit.timestamp)}"
-    heading = f"[{hit.kind} {hit.source_id}{when}] {escape(hit.title)}"
+    mark = ", with words from outside" if hit.tainted else ""
+    heading = f"[{hit.kind} {hit.source_id}{when}{mark}] {escape(hit.title)}"
     return heading if hit.excerpt in ("", hit.title) else f"{heading}\n    {escape(hit.excerpt)}"

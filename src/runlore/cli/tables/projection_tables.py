@@ -67,7 +67,7 @@ def show_session_search(search: ops.SessionSearch) -> None:
         [
             (
                 time_text(hit.timestamp) if search.query is None else str(hit.score),
-                hit.kind,
+                f"{hit.kind}, tainted" if hit.tainted else hit.kind,
                 hit.source_id,
                 "yes" if hit.prompt_eligible else "no",
                 hit.excerpt or hit.title,

@@ -3,12 +3,13 @@
 Nothing here changes anything: what is missing, unreadable or too old is passed over.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import TypeVar
 
-from runlore.daemon.calls.access import own_session, readable_scopes
+from runlore.daemon.calls.access import may_use, own_session, readable_scopes
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, checked_query
 from runlore.daemon.operations.bound import Bound, operation
@@ -18,6 +19,7 @@ from runlore.daemon.search.index_sync import answer_together
 from runlore.daemon.search.query_vector import QueryVector, remark_on
 from runlore.daemon.skill_access import session_capabilities
 from runlore.domain import limits
+from runlore.domain.access import Role
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.policies.learning_policy import ProjectionPolicy
 from runlore.domain.policies.policy import SearchVisibility
@@ -29,6 +31,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.domain.skill import SkillOrigin
 from runlore.domain.timestamps import format_time
+from runlore.flow.capture.provenance import conversation_provenance
 from runlore.flow.policies import current_projection, current_run_memory, learning_then, run_memory_then
 from runlore.flow.project.goal import best_for_goal
 from runlore.flow.project.hidden import (
@@ -132,10 +135,15 @@ class ProjectionActs(Bound):
                 raise
             self.parts.run_follower.rebuild()
             found = self._search_session(asked)
+        with self.parts.store.snapshot() as snapshot:
+            tainted = _tainted_runs(snapshot, found[:limit])
         return ops.SessionSearch(
             session_id=asked.session_id,
             query=asked.query,
-            results=tuple(_session_hit(each) for each in found[:limit]),
+            results=tuple(
+                _session_hit(each, tainted=each.tainted or each.source_id in tainted)
+                for each in found[:limit]
+            ),
             truncated=len(found) > limit,
             remark=""
             if asked.query is None
@@ -156,7 +164,8 @@ class ProjectionActs(Bound):
                 binding = bound_then(runs.snapshot, session, request.as_of)
                 scopes = reached_scopes(self.caller, session, binding)
                 asked = SessionQuery(scopes=scopes, query=request.query, limit=request.limit, now=moment)
-                search = RunSearch.open(runs, _finder(runs.snapshot, request, scopes, moment))
+                finder = _finder(runs.snapshot, request, scopes, moment)
+                search = RunSearch.open(runs, replace(finder, may_use=self._may_use(runs.snapshot)))
                 skills = self._visible_skills(runs.snapshot, session.session_id, binding, request.as_of)
                 found = gather(learnings.at(request.as_of), search, asked, spare=spare, skills=skills)
                 return asked, found, self._tracked_runs(runs.snapshot, session.session_id, request.as_of)
@@ -168,6 +177,18 @@ class ProjectionActs(Bound):
         in_prompt = load_recovered_runs(tracked, self.parts.run_memories).entries
         names = frozenset(memory.run_id for memory in in_prompt)
         return merge_results([*found.learnings, *found.skills], runs, asked, in_prompt=names)
+
+    def _may_use(self, collections: Collections) -> Callable[[SessionId], bool] | None:
+        """For an agent that is limited to no scopes, which sessions are its own; None for all others."""
+        if self.caller.role is not Role.AGENT or self.caller.scopes is not None:
+            return None
+
+        @cache
+        def is_its_own(session_id: SessionId) -> bool:
+            session = collections.sessions.find(session_id)
+            return session is not None and may_use(self.caller, session)
+
+        return is_its_own
 
     def _ask(self, ask: Callable[[list[SearchSnapshot]], AnswerT], *, needs_index: bool) -> AnswerT:
         if needs_index:
@@ -356,7 +377,15 @@ def _recovered_memory(runs: RecoveredRuns) -> ops.RecoveredMemory:
     return ops.RecoveredMemory(entries=runs.entries, truncated=omitted > 0, omitted=omitted)
 
 
-def _session_hit(found: SessionFound) -> ops.SessionHit:
+def _tainted_runs(collections: Collections, found: Sequence[SessionFound]) -> frozenset[str]:
+    """Those of the runs that read from outside, or followed on such a run in one conversation."""
+    runs = collections.runs.get_many(
+        [RunId(each.source_id) for each in found if each.kind == "recovered_run"]
+    )
+    return frozenset(run.run_id for run in runs.values() if conversation_provenance(collections, run).tainted)
+
+
+def _session_hit(found: SessionFound, *, tainted: bool) -> ops.SessionHit:
     return ops.SessionHit(
         kind=found.kind,
         source_id=found.source_id,
@@ -367,4 +396,5 @@ def _session_hit(found: SessionFound) -> ops.SessionHit:
         scope=found.scope,
         prompt_eligible=found.prompt_eligible,
         matched_fields=found.matched_fields,
+        tainted=tainted,
     )

@@ -6,7 +6,7 @@ Pointers tell which hits a session sees; the memories themselves are read when t
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from runlore.domain.policies.policy import RunMemoryPolicy
 from runlore.domain.prompts.run_memory import Pointer, RunMemory, pointer_to
 from runlore.domain.record import State
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.search.ranking import Collection, RankFilter, analyse_query
 from runlore.domain.session import SessionId
 from runlore.flow.project.feeds import index_id, run_id_of, run_record
@@ -63,6 +63,9 @@ class Finder:
     policy: RunMemoryPolicy
     now: datetime
     is_past: bool = False
+    # For an agent the workspace, which saw every run, opens none: what it finds beside its scopes is of
+    # sessions that it may use.
+    may_use: Callable[[SessionId], bool] | None = None
 
     @property
     def where(self) -> RankFilter:
@@ -75,7 +78,10 @@ class Finder:
         is_own = pointer.session_id == self.session_id
         if self.own_only and not is_own:
             return False
-        seen = is_own or not self.scopes.isdisjoint(pointer.scope_keys)
+        opened = self.scopes if self.may_use is None else self.scopes - {WORKSPACE}
+        seen = is_own or not opened.isdisjoint(pointer.scope_keys)
+        if not seen and self.may_use is not None:
+            seen = self.may_use(pointer.session_id)
         return seen and self.policy.remembers(pointer.captured_at, self.now)
 
 
@@ -139,13 +145,7 @@ class RunSearch:
             pointers = [*self.kept.values(), *map(pointer_to, self.remade.values())]
             pointers.sort(key=lambda pointer: (pointer.captured_at, pointer.run_id), reverse=True)
         else:
-            tracked = self.reading.snapshot.pointers
-            own = self.finder.session_id
-            pointers = list(
-                tracked.of_session(own, limit=limit)
-                if self.finder.own_only
-                else tracked.of_scopes(self.finder.scopes, limit=limit)
-            )
+            pointers = self._latest(limit)
         seen = [pointer for pointer in pointers if self.finder.sees(pointer)][:limit]
         return RunHits(
             hits=tuple(Hit(record_id=index_id(pointer.run_id), total=0, revision=0) for pointer in seen),
@@ -153,6 +153,22 @@ class RunSearch:
             remade=self.remade,
             is_all=len(pointers) < limit,
         )
+
+    def _latest(self, limit: int) -> list[Pointer]:
+        """The latest pointers among which those are that the session sees."""
+        tracked = self.reading.snapshot.pointers
+        if self.finder.own_only:
+            return list(tracked.of_session(self.finder.session_id, limit=limit))
+        found = list(tracked.of_scopes(self.finder.scopes, limit=limit))
+        piece = found
+        while self.finder.may_use and len(piece) == limit and len(found) < _RANKED_MAX:
+            if sum(map(self.finder.sees, found)) >= limit:
+                break
+            last = piece[-1]
+            before = (last.captured_at, last.run_id)
+            piece = list(tracked.of_scopes(self.finder.scopes, limit=limit, before=before))
+            found.extend(piece)
+        return found
 
     def _filter_seen(self, hits: Sequence[Hit]) -> RunHits:
         run_ids = [run_id_of(hit.record_id) for hit in hits]

@@ -58,6 +58,7 @@ class SessionFound:
     scope: Scope
     prompt_eligible: bool
     matched_fields: tuple[str, ...] = ()
+    tainted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +172,7 @@ def _describe(record: Record, hidden: Hidden | None, score: int, query: Query | 
         timestamp=record.published_at or record.created_at,
         scope=record.scope,
         prompt_eligible=would_score and hidden is None,
+        tainted=record.provenance.tainted,
         matched_fields=matched,
     )
 

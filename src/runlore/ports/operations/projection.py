@@ -88,9 +88,10 @@ class SessionSearchRequest:
     as_of: AsOf = None
 
 
+@JsonForm(may_lack=("tainted",))
 @dataclass(frozen=True, kw_only=True)
 class SessionHit:
-    """One thing that a session's search found."""
+    """One thing that a session's search found; `tainted` where words from outside may be in it."""
 
     kind: str
     source_id: str
@@ -101,6 +102,7 @@ class SessionHit:
     scope: Scope | None
     prompt_eligible: bool
     matched_fields: tuple[str, ...] = ()
+    tainted: bool = False
 
 
 @JsonForm(null_if_empty=("remark",), may_lack=("unsearched",))
