@@ -44,7 +44,7 @@ def bodies(filled: Filled) -> dict[str, tuple[str, str, Json]]:
         },
         "add_episode": {"kind": "experiment", "summary": "It worked", "metadata": {"a": "b"}},
         "import_skill": {"text": skill_md(name="from-afar"), "source": "a friend"},
-        "import_runs": import_body(told_run(3)),
+        "import_runs": carrying(import_body(told_run(3))),
         "create_session": {"title": "T", "project_ids": ["atlas"], "agent": "a", "working_folder": "/x"},
         "put_persona": {"name": "Ada", "capability_scope": {"skills": ["a*"]}},
         "create_token": {"name": "another", "role": "reader", "scopes": ["project:atlas"]},
@@ -68,6 +68,13 @@ def bodies(filled: Filled) -> dict[str, tuple[str, str, Json]]:
             known = next((each for each in places if f"{path}/".startswith(f"{each}/")), "")
             found[name] = (method, path.replace(known, places.get(known, "")), more.get(name, body) or {})
     return found
+
+
+def carrying(body: Json) -> Json:
+    """An import whose positions carry a text under a name, as those of every reader do."""
+    for position in (body["position"], *(run["after"] for run in body["runs"])):
+        position["carried"] = {"spoken": "a session of theirs"}
+    return body
 
 
 def with_secrets(name: str, body: Json) -> Iterator[tuple[str, str, Json]]:

@@ -9,12 +9,14 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import sha256
 
 from runlore import __version__
 from runlore.daemon.skills.mount_notes import Mount, MountNotes
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, RunloreError, Unavailable
+from runlore.domain.guard import first_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill
 from runlore.flow.skills.library import render_skill
@@ -313,8 +315,14 @@ def not_brought_along(state_root: str, names: Iterable[str]) -> dict[str, tuple[
 
 def _file_of(skill: Skill) -> str:
     """A skill as it is given out. One that cannot be written keeps no other from coming or going: without a
-    text it is not copied, and an older copy of it goes."""
+    text it is not copied, and an older copy of it goes. So it is with one that holds a secret."""
     try:
-        return render_skill(skill)
+        text = render_skill(skill)
     except Invalid:
         return ""
+    return "" if _holds_secret(text) else text
+
+
+@lru_cache(maxsize=4_096)
+def _holds_secret(text: str) -> bool:
+    return first_secret(text) is not None

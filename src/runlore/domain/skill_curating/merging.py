@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Self
 
 from runlore.domain import limits
+from runlore.domain.guard import first_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill, SkillDocument
 from runlore.domain.skill_curating.parts import merge_bodies, parts_of
@@ -41,9 +42,12 @@ def merge_skills(skills: Sequence[Skill]) -> Skill:
 
 
 def is_suspicious(merged: Skill) -> bool:
-    """Whether clean drafts say together what none of them says alone. A tainted one waits for a person."""
+    """Whether clean drafts say together what none of them says alone, or hold a secret. A tainted one waits
+    for a person."""
     document = merged.document
     told = (document.description, " ".join(document.topics), " ".join(document.actions), document.body)
+    if any(map(first_secret, told)):
+        return True
     return not merged.provenance.tainted and any(map(suspicions, told))
 
 

@@ -15,6 +15,7 @@ from runlore.domain.detectors.earlier_reads import LEFT_OUT, with_earlier
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.errors import Invalid, Refused
+from runlore.domain.guard import first_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.learning_policy import OwnWords
 from runlore.domain.record import Origin
@@ -145,7 +146,8 @@ class Importing:
         came.left[Left.UNFINISHED] += len(batch.request.runs) - len(batch.whole)
         position = _position(batch.request, len(batch.whole), came)
         if position is not None and (batch.request.runs or _is_kept(tx, batch.request.source, position)):
-            tx.transcript_positions.put(batch.request.source, position, now, session_ids=came.session_ids)
+            kept = replace(position, carried=_without_secrets(position.carried))
+            tx.transcript_positions.put(batch.request.source, kept, now, session_ids=came.session_ids)
         return came
 
     def remember(self, came: Came) -> None:
@@ -239,6 +241,15 @@ def _is_kept(tx: Transaction, source: str, position: Position) -> bool:
     """Whether the position of a source that told nothing new may be noted: one behind runs tells of their
     folder, so that it goes with the one which was noted with them."""
     return not position.offset or source in tx.transcript_positions.get_many([source])
+
+
+def _without_secrets(carried: Mapping[str, str | int]) -> dict[str, str | int]:
+    """What a position carries, without what looks like a secret: a reader that misses it reads again."""
+    return {
+        name: value
+        for name, value in carried.items()
+        if first_secret(name) is None and (isinstance(value, int) or first_secret(value) is None)
+    }
 
 
 def _position(request: RunsToImport, whole: int, came: Came) -> Position | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from runlore.domain.errors import Conflict, Refused
+from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.records.audit import Act
 from runlore.domain.run import RunId
@@ -75,6 +76,8 @@ def save(
             code="skill.exists",
             hint="leave the name out: it has its name, and keeps it",
         )
+    for text in (stored.suggestion.description, stored.suggestion.body, *stored.suggestion.commands):
+        without_secret("the suggestion", text)
     skill = (
         _make_skill(tx, stored, saving, name=name, run_id=run_id)
         if made is None
