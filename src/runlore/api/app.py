@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runlore.api import errors
+from runlore.api.calls import failure_answer, receive_bounded
 from runlore.api.event_streams import Streams
 from runlore.api.handlers import endpoints
 from runlore.api.instrumentation import CallWatcher
@@ -18,6 +19,8 @@ from runlore.api.responses import problem_answer
 from runlore.api.routes import Endpoint, RouteTable
 from runlore.api.security import BODY_PAUSE_S, RequestGate
 from runlore.daemon.process.server import Service
+from runlore.domain import limits
+from runlore.domain.errors import RunloreError
 
 
 @functools.cache
@@ -48,12 +51,22 @@ class Api:
         """Answer a call."""
         mounted = self._mounts.get(scope["path"])
         if mounted is not None:
-            await mounted(scope, receive, send)
+            await self._hand_on(mounted, scope, receive, send)
             return
         scope["runlore.app"] = self
         request = Request(scope, receive)
         response = await self._answer(request)
         await response(scope, receive, send)
+
+    async def _hand_on(self, mounted: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            if scope["method"] == "POST":
+                receive = await receive_bounded(request, limits.MOUNTED_BODY_BYTES_MAX)
+        except RunloreError as error:
+            await failure_answer(error, request)(scope, receive, send)
+            return
+        await mounted(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
         path, allowed = request.scope["path"], set[str]()

@@ -14,6 +14,7 @@ import structlog
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Message, Receive
 
 from runlore.api import errors
 from runlore.api.responses import problem_answer
@@ -81,6 +82,27 @@ async def body_of(request: Request, bytes_max: int) -> Any:
     media = headers.get("content-type", "")
     if media.partition(";")[0].strip().lower() != "application/json":
         raise errors.unsupported_media(media)
+    body = await _bytes_of(request, bytes_max)
+    values_max = bytes_max // limits.BODY_BYTES_A_VALUE
+    if len(body) > _SMALL_BYTES:
+        return await run_in_threadpool(read_json, body, values_max)
+    return read_json(body, values_max) if body else None
+
+
+async def receive_bounded(request: Request, bytes_max: int) -> Receive:
+    """The body of a request for another application to receive, counted as `body_of` does: it reads the
+    document on the loop that answers everybody else."""
+    body = await _bytes_of(request, bytes_max)
+    await run_in_threadpool(_count, body, bytes_max // limits.BODY_BYTES_A_VALUE)
+    messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+    async def receive() -> Message:
+        return messages.pop() if messages else await request.receive()
+
+    return receive
+
+
+async def _bytes_of(request: Request, bytes_max: int) -> bytearray:
     body, size = bytearray(), 0
     async for piece in request.stream():
         size += len(piece)
@@ -89,10 +111,7 @@ async def body_of(request: Request, bytes_max: int) -> Any:
             body += piece
     if size > bytes_max:
         raise errors.too_large(bytes_max)
-    values_max = bytes_max // limits.BODY_BYTES_A_VALUE
-    if len(body) > _SMALL_BYTES:
-        return await run_in_threadpool(read_json, body, values_max)
-    return read_json(body, values_max) if body else None
+    return body
 
 
 def read_json(body: bytes | bytearray, values_max: int) -> Any:

@@ -54,6 +54,8 @@ ARTIFACT_BYTES_MAX = 8 * 1024**2
 LISTED_CHARS_MAX = 480
 RUN_ARTIFACTS_MAX = 200
 BODY_BYTES_MAX = 2 * 1024**2
+# What another protocol reads on the loop that answers everybody, such as /mcp.
+MOUNTED_BODY_BYTES_MAX = 256 * 1024
 # Of a call that takes whole runs, requests or artifacts.
 LARGE_BODY_BYTES_MAX = 16 * 1024**2
 # So many bytes of what a body may have allow one value in it, of whatever kind, all levels together.
