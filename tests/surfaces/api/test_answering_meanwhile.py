@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message
 
 from runlore.api.app import all_endpoints, guard_api
 from runlore.api.metrics import Metrics
-from runlore.config.settings import ServerSettings, Settings
+from runlore.config.settings import Settings
 from runlore.domain import limits
 from runlore.mcp.endpoint import PATH, McpEndpoint
 from tests.surfaces.api.test_large_bodies import worst_bodies
@@ -81,7 +81,7 @@ def test_readyz_is_answered_while_any_route_works_on_its_worst_bodies(tmp_path: 
 
     async def run() -> None:
         mounted = McpEndpoint()
-        with serving(Settings(state_root=str(tmp_path / "runlore")), ServerSettings()) as api:
+        with serving(Settings(state_root=str(tmp_path / "runlore"))) as api:
             app = guard_api(api.service, Metrics(api.service), over_unix=True, mounts={PATH: mounted})
             try:
                 await walk(app, api.secret.encode())
