@@ -429,3 +429,24 @@ def secrets_in(text: str) -> list[str]:
 
 def rules_in(text: str) -> list[str]:
     return [finding.rule for finding in find_secrets(text)]
+
+
+DENSE = {
+    "a lock file of npm": '"integrity": "sha512-{alnum:43}+{alnum:42}==", "resolved": "https://r.example/p/-/p-1.tgz"',
+    "a lock file of Python": '{{ file = "p-py3-none-any.whl", hash = "sha256:{hex:64}" }},',
+    "ids": f'{{"id": "{samples.UUID}", "etag": "{{hex:32}}", "count": 7}}',
+    "sums of files": "{hex:64}  file.bin",
+    "usage of a model": '{"usage": {"input_tokens": {digit:5}, "output_tokens": {digit:4}}}',
+    "a picture": "{alnum:76}",
+}
+
+
+@pytest.mark.req("SEC-4")
+@pytest.mark.parametrize("form", DENSE.values(), ids=DENSE)
+def test_dense_text_of_machines_is_read_to_its_end(form: str) -> None:
+    lines, size = [], 0
+    while size < 300_000:
+        lines.append(drawn(form, seed=len(lines)))
+        size += len(lines[-1])
+
+    assert first_secret("\n".join(lines)) is None

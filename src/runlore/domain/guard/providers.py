@@ -137,6 +137,21 @@ slack-token xox[ar]-(?:\d-)?[A-Za-z0-9]{8,64} random
 slack-token xox[cd]-[\w%-]{20,300} random
 slack-token xoxe[.-](?:xox[bp]-)?\d-[A-Za-z0-9]{100,200}
 slack-token (?i:xapp-\d-[A-Z0-9]{6,16}-\d{6,16}-[a-z0-9]{20,80})
+asana-token [012]/\d{16}:[a-f0-9]{32}
+convex-key (?:prod|preview|dev):[a-z]{2,16}-[a-z]{2,16}-\d{1,4}\|[A-Za-z0-9+/=]{40,200}
+dub-key dub_[A-Za-z0-9]{24} random
+unkey-key unkey_[A-Za-z0-9]{20,40} random
+okta-token SSWS\s(00[\w-]{40})
+sanity-token sk[A-Za-z0-9]{78} random free
+zapier-webhook hooks\.zapier\.com/hooks/catch/\d{4,10}/[a-z0-9]{6,10} any
+paddle-key pdl_(?:live|sdbx)_apikey_[a-z0-9]{26}_[A-Za-z0-9]{22}_[A-Za-z0-9]{3}
+mailersend-token mlsn\.[a-f0-9]{64}
+beamer-key b_[a-z0-9]{44} random free
+ngrok-token authtoken\s{1,2}(2[A-Za-z0-9]{26}_[A-Za-z0-9]{21})
+make-webhook hook\.[a-z0-9]{2,5}\.make\.com/[a-z0-9]{32}
+filezilla-password @<pass (?:<)Pass(?:\sencoding="base64")?>([A-Za-z0-9+/=]{8,64})
+database-password mysqli(?:_connect)?\(\s?["'][^"'\n]{0,80}["'],\s?["'][^"'\n]{0,40}["'],\s?["']
+    ([^"'\s]{6,64})
 slack-webhook hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,80} any
 discord-webhook /api/webhooks/\d{17,20}/[\w-]{60,80}
 teams-webhook webhook\.office\.com/webhookb2/[\w@-]{60,80}/IncomingWebhook/[\w/-]{60,80}

@@ -143,6 +143,8 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
         if len(body) < PREFIXED_CHARS_MIN or prefix[:1] in ([], ["pk"]) or not prefix[0][:1].isalpha():
             continue
         is_named = not PREFIXES.isdisjoint(word.lower() for word in prefix)
+        if prefix[0].lower().startswith(DIGESTS):
+            continue
         is_short = len(prefix) == 1 and prefix[0].islower() and len(prefix[0]) <= PREFIX_CHARS_MAX
         is_long = len(body) >= UNNAMED_CHARS_MIN and _has_all_kinds(body)
         if (is_named or (is_short and is_long)) and is_strong(body) and not is_masked(piece):
