@@ -298,6 +298,28 @@ def _by_program() -> Mapping[str, tuple[KindRow, ...]]:
 
 
 _BY_PROGRAM = _by_program()
+# Programs that ask a server when they only look. All others that a row names look at this machine.
+SERVICES = frozenset(
+    [
+        "gh",
+        "glab",
+        "hub",
+        "az",
+        "aws",
+        "gcloud",
+        "kubectl",
+        "oc",
+        "helm",
+        "docker",
+        "podman",
+        "nerdctl",
+        "docker-compose",
+        "terraform",
+        "tofu",
+        "systemctl",
+    ]
+)
+LOCAL_PROGRAMS = frozenset(_BY_PROGRAM) - SERVICES
 # Programs of which nothing but the name has to be known, and what they are for.
 NEVER_COUNTING: Mapping[str, CommandKind] = {
     program: rows[0].kind

@@ -6,15 +6,16 @@ told as a run ends, by the measure of `cross-session`: as many runs have to show
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 
 from runlore.domain.detectors.conversations import Conversation, last_event
-from runlore.domain.detectors.cross_session import sessions_needed
 from runlore.domain.detectors.cross_session_rows import Row, rows_of, telling_forms
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence, copy_of, make_occurrence
 from runlore.domain.detectors.mined import MinedRun, Outcome
 from runlore.domain.detectors.multi_step import STEPS_MIN
-from runlore.domain.detectors.preparations import with_standing
+
+SESSIONS_MIN, SESSIONS_OF_LONG_MIN = 3, 2
+LONG_COMMANDS_MIN, COMMANDS_MIN, TELLING_MIN = 4, 2, 2
 
 
 def short_workflow(run: MinedRun) -> str:
@@ -45,10 +46,9 @@ def equal_runs(pattern: str, sessions: Iterable[Sequence[MinedRun]]) -> Match | 
 
 
 def _row_of(run: MinedRun) -> Row | None:
-    told = with_standing(run)
-    if any(step.outcome is Outcome.FAILED and not step.is_looking for step in told.steps):
+    if any(step.outcome is Outcome.FAILED and not step.is_looking for step in run.steps):
         return None
-    rows = tuple(rows_of([told]))
+    rows = tuple(rows_of([run]))
     if len(rows) != 1 or len(rows[0].steps) >= STEPS_MIN:
         return None
     forms = _forms(rows[0])
@@ -58,6 +58,16 @@ def _row_of(run: MinedRun) -> Row | None:
 
 def _count_needed(row: Row) -> float:
     return sessions_needed(_forms(row), {form for step in row.steps for form in telling_forms(step)})
+
+
+def sessions_needed(forms: Sequence[str], telling: set[str]) -> float:
+    """How many sessions have to show a sequence; infinitely many where it is no procedure."""
+    told = sum(form in telling for form in forms)
+    if len(forms) < COMMANDS_MIN or told == 0:
+        return inf
+    if len(forms) >= LONG_COMMANDS_MIN:
+        return SESSIONS_OF_LONG_MIN if told >= TELLING_MIN else SESSIONS_MIN
+    return SESSIONS_MIN if told >= TELLING_MIN else inf
 
 
 def _forms(row: Row) -> tuple[str, ...]:

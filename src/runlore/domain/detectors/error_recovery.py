@@ -21,11 +21,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
+from posixpath import dirname
 from typing import NamedTuple
 
+from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing
+from runlore.domain.detectors.toolchains import is_everyday
 from runlore.domain.lazy import dataclass
 
 STEPS_BETWEEN_MAX = 6
@@ -39,6 +42,24 @@ SLIP_MIN = 0.8
 WORD_CHARS_MAX = 60
 VARIANT_CHARS_MIN = 3
 
+APPROVED, AGAIN = "approved", "again"
+"""What puts a call right as it stands: to be run outside of the sandbox, or once more."""
+CAUSE_WORDS_MAX = 8
+_DOING = (CommandKind.WORK, CommandKind.FILES)
+_VALUES = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\S*[/\\=@~]\S*|\S*\d\S*|\s-{1,2}\w\S*|https?:\S+")
+_SAID = re.compile(r"\"[^\"]*\"|'[^']*'")
+_PLAIN_WORDS = re.compile(r"[a-z][a-z-]+")
+# What a sandbox does not let a program do.
+_CONFINED = re.compile(
+    r"operation not permitted|permission denied|read-only file system|no such host|could not resolve"
+    r"|network is unreachable|error connecting|connection refused|failed to connect|could not fetch"
+    r"|cannot lock ref|unable to create|no go files to analyze|proxy",
+    re.IGNORECASE,
+)
+# Nobody knows what would have come of it.
+_TIMED_OUT = re.compile(r"timed? ?out|deadline exceeded|still running", re.IGNORECASE)
+# What is over by itself after a while.
+_PASSING = re.compile(r"\block(?:ed)?\b|index\.lock|try again|temporarily|agent refused", re.IGNORECASE)
 _ERROR_WORD = re.compile(r"[^\s'\"`,;()]+")
 # What succeeds or fails with the code that it is given.
 _CODE_VERBS = frozenset({"test", "build", "lint", "typecheck", "format", "benchmark", "run", "scan"})
@@ -112,11 +133,11 @@ class Recoveries:
 
     def __init__(self, runs: Sequence[MinedRun]) -> None:
         self._runs = runs
-        self._steps = [step for run in runs for step in run.steps if not step.is_looking]
+        self._steps = [step for run in runs for step in run.steps if _acting(step)]
         # The place of each run's first step.
         self._firsts = [0]
         for run in runs:
-            self._firsts.append(self._firsts[-1] + sum(not step.is_looking for step in run.steps))
+            self._firsts.append(self._firsts[-1] + sum(bool(_acting(step)) for step in run.steps))
         self._found: dict[int, list[_Found]] = {}
 
     def match(self, start: int, end: int) -> Match | None:
@@ -129,6 +150,16 @@ class Recoveries:
         best = max(ended, key=lambda each: (times[each.pattern], each.occurrence.steps[-1].number)).pattern
         occurrences = tuple(each.occurrence for each in found if each.pattern == best)
         return Match(heuristic=Heuristic.ERROR_RECOVERY, pattern=best, occurrences=occurrences)
+
+    def matches(self) -> tuple[Match, ...]:
+        """All recoveries that the session shows."""
+        found: dict[str, list[Occurrence]] = {}
+        for each in (each for place in range(len(self._runs)) for each in self._within(place, 0)):
+            found.setdefault(each.pattern, []).append(each.occurrence)
+        return tuple(
+            Match(heuristic=Heuristic.ERROR_RECOVERY, pattern=pattern, occurrences=tuple(occurrences))
+            for pattern, occurrences in found.items()
+        )
 
     def _within(self, place: int, start: int) -> list[_Found]:
         """The recoveries of one run whose failure is no earlier than another run."""
@@ -160,16 +191,50 @@ def changed_words(before: str, after: str) -> tuple[tuple[str, str], ...]:
 def _recovery(failed: Step, between: Sequence[Step], fixed: Step) -> _Recovery | None:
     if not _acting(failed) or not _acting(fixed):
         return None
+    cause = cause_of(failed.error)
+    confined = _CONFINED.search(failed.error)
+    if confined and fixed.is_approved and not failed.is_approved and _acts(failed) & _acts(fixed):
+        # Whatever it was given: what the sandbox does not let a program do is the same.
+        act = " ".join(act_of(_acting(failed)[-1].form).split()[:2])
+        pattern = f"{act} # {confined[0].lower()} -> {APPROVED}"
+        return _Recovery(failed=failed, fixed=fixed, pattern=pattern)
+    if _TIMED_OUT.search(failed.error):
+        return None
     if _same(failed, fixed):
         fixes = _fixes(failed, between)
         if not fixes:
-            return None
+            is_again = not any(map(_does, between)) and _PASSING.search(failed.error) is not None
+            pattern = f"{cause} -> {AGAIN}"
+            return _Recovery(failed=failed, fixed=fixed, pattern=pattern) if is_again else None
         told = " ; ".join(each.form for each in fixes)
-        return _Recovery(failed=failed, fixes=fixes, fixed=fixed, pattern=f"{failed.form} -> {told}")
+        return _Recovery(
+            failed=failed, fixes=fixes, fixed=fixed, pattern=f"{failed.form} -> {told} # {cause}"
+        )
     for wrong, right in _pairs(failed, fixed):
         if _is_corrected(failed, wrong, right):
-            return _Recovery(failed=failed, fixed=fixed, pattern=f"{wrong.form} -> {right.form}")
+            pattern = f"{wrong.form} -> {right.form} # {cause}"
+            return _Recovery(failed=failed, fixed=fixed, pattern=pattern)
     return None
+
+
+def cause_of(error: str) -> str:
+    """What an error says, whatever it says it of: its plain words without what is quoted, named or counted."""
+    plain = _VALUES.sub(" ", error.lower())
+    return " ".join(_PLAIN_WORDS.findall(plain)[:CAUSE_WORDS_MAX])
+
+
+def _acts(step: Step) -> frozenset[str]:
+    return frozenset(act_of(command.form) for command in _acting(step))
+
+
+def _does(step: Step) -> bool:
+    return any(command.kind in _DOING for command in step.commands)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a command; what is said in it, such as a message, is none."""
+    told = _SAID.sub(lambda said: "…" if " " in said[0] or "\n" in said[0] else said[0], text)
+    return told.split()[:WORDS_MAX]
 
 
 def _pairs(failed: Step, fixed: Step) -> Iterator[tuple[StepCommand, StepCommand]]:
@@ -178,8 +243,23 @@ def _pairs(failed: Step, fixed: Step) -> Iterator[tuple[StepCommand, StepCommand
     texts = {command.text for command in _acting(fixed)}
     wrong = [command for command in _acting(failed) if command.text not in texts]
     known = {command.text for command in _acting(failed)}
+    right = [command for command in _acting(fixed) if command.text not in known]
     if len(wrong) == 1:
-        yield from ((wrong[0], right) for right in _acting(fixed) if right.text not in known)
+        yield from ((wrong[0], each) for each in right)
+        return
+    # The program says itself that it was it, and one command of it was done again.
+    spoke = [each for each in wrong if speaks(each, failed.error)]
+    pairs = [(one, each) for one in spoke for each in right if act_of(one.form) == act_of(each.form)]
+    if len(pairs) == 1:
+        yield pairs[0]
+
+
+def speaks(command: StepCommand, error: str) -> bool:
+    """Whether an error is the command's own: it begins with its program, or as git begins."""
+    program = command.form.partition(" ")[0]
+    return error.startswith((f"{program}: ", f"{program} ")) or (
+        program == "git" and error.startswith(("fatal: ", "error: "))
+    )
 
 
 def _fixes(failed: Step, between: Sequence[Step]) -> tuple[Step, ...]:
@@ -190,7 +270,12 @@ def _fixes(failed: Step, between: Sequence[Step]) -> tuple[Step, ...]:
         return ()
     done = tuple(step for step in between if step.outcome is Outcome.SUCCEEDED)
     fixing = _BRINGING_VERBS if is_about_code(failed.error) else _FIXING_VERBS
-    is_fixing = any(command.verb in fixing for step in done for command in _acting(step))
+    is_fixing = any(
+        command.verb in fixing or (speaks(_acting(failed)[-1], failed.error) and not is_everyday(command))
+        for step in done
+        for command in step.commands
+        if command.kind in _DOING
+    )
     told = any(
         command.form == other.form for step in done for command in _acting(step) for other in _acting(failed)
     )
@@ -219,7 +304,7 @@ def _is_corrected(failed: Step, wrong: StepCommand, right: StepCommand) -> bool:
 def _is_why(wrong: StepCommand, right: StepCommand, error: str) -> bool:
     """Whether what was taken away can be why it works now. Where words only went, the error has to name one
     of them; and a plain word may not become quite another one that the error knows nothing of."""
-    words, others = wrong.text.split()[:WORDS_MAX], right.text.split()[:WORDS_MAX]
+    words, others = _words(wrong.text), _words(right.text)
     codes = SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
     changed = [(tag, words[a:b], others[c:d]) for tag, a, b, c, d in codes if tag != "equal"]
     if all(tag == "delete" for tag, _, _ in changed):
@@ -235,7 +320,7 @@ def _plain(wrong: StepCommand, gone: Sequence[str]) -> list[str]:
     """The words that were replaced and are neither flags nor their values. A flag that the normal form keeps
     takes no value."""
     kept = {"--", *wrong.form.split()}
-    words = wrong.text.split()[:WORDS_MAX]
+    words = _words(wrong.text)
     behind = {after for before, after in pairwise(words) if before.startswith("-") and before not in kept}
     return [word for word in gone if not word.startswith("-") and word not in behind and "=" not in word]
 
@@ -248,7 +333,7 @@ def _is_named(word: str, error: str) -> bool:
 
 def _is_told_more(one: str, other: str) -> bool:
     """Whether a command is the other one with flags that were missing, and nothing taken away."""
-    words, others = one.split()[:WORDS_MAX], other.split()[:WORDS_MAX]
+    words, others = _words(one), _words(other)
     codes = SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
     come = [others[c:d] for tag, _, _, c, d in codes if tag == "insert"]
     is_only_more = all(tag in ("equal", "insert") for tag, *_ in codes)
@@ -264,7 +349,7 @@ def _does_same(wrong: StepCommand, right: StepCommand) -> bool:
 
 def _is_alike(one: str, other: str, *, only_slips: bool, error: str) -> bool:
     """Whether two commands are the same but for a few words, for slips, or for what the error names."""
-    words, others = one.split()[:WORDS_MAX], other.split()[:WORDS_MAX]
+    words, others = _words(one), _words(other)
     matcher = SequenceMatcher(None, words, others, autojunk=False)
     if matcher.ratio() < ALIKE_MIN:
         return False
@@ -282,6 +367,7 @@ def _is_slip(old: Sequence[str], new: Sequence[str]) -> bool:
     """Whether words differ in a few letters, or in the folder that a file is looked for in."""
     return len(old) == len(new) and all(
         _name(one) == _name(other)
+        or (one.count("/") > 1 and dirname(one) == dirname(other))
         or _is_variant(_name(one), _name(other))
         or SequenceMatcher(None, _name(one), _name(other), autojunk=False).ratio() >= SLIP_MIN
         for one, other in zip(old, new, strict=True)
@@ -304,5 +390,9 @@ def _same(one: Step, other: Step) -> bool:
 
 
 def _acting(step: Step) -> list[StepCommand]:
-    """The commands of a call that do something of their own."""
-    return [each for each in step.commands if each.kind in (CommandKind.WORK, CommandKind.FILES)]
+    """The commands of a call that do something of their own, or ask for it in words that are known."""
+    return [
+        each
+        for each in step.commands
+        if each.kind in _DOING or (each.kind is CommandKind.LOOKING and each.text not in (each.form, "ls"))
+    ]

@@ -23,12 +23,16 @@ class Heuristic(StrEnum):
     CROSS_SESSION = "cross-session"
 
 
+PROCEDURES = frozenset({Heuristic.CROSS_SESSION, Heuristic.MULTI_STEP})
+"""Those that find several steps in order."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Occurrence:
     """One time that the pattern was seen: its steps in order, and what the conversation had read by then.
 
-    For a recovery or a correction the first step is what went wrong and the last one what worked. `lead` are
-    the steps of the same run that stood right before the first, and are no part of it.
+    For a recovery or a correction the first step is what went wrong and the last one what worked. `request`
+    is what was asked, where that tells what the pattern is for.
     """
 
     session_id: SessionId
@@ -37,7 +41,7 @@ class Occurrence:
     steps: tuple[Step, ...]
     provenance: Provenance = TRUSTED
     project_name: str = ""
-    lead: tuple[Step, ...] = ()
+    request: UserRequest | None = None
 
 
 def make_occurrence(run: MinedRun, steps: tuple[Step, ...]) -> Occurrence:
@@ -71,10 +75,12 @@ def copy_of(steps: Sequence[Step]) -> Copy | None:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Match:
     """A pattern that was found. `pattern` is the same for the same pattern whatever it comes to be called:
-    it is made of normal forms, and never of values. The latest occurrence comes last."""
+    it is made of normal forms, and never of values. The latest occurrence comes last. `words` are those in
+    which it is asked for."""
 
     heuristic: Heuristic
     pattern: str
     occurrences: tuple[Occurrence, ...]
     request: UserRequest | None = None
     asked_name: str = ""
+    words: tuple[str, ...] = ()

@@ -59,8 +59,8 @@ class Step:
 
     `commands` are its simple commands in order, without those inside other programs' texts. `error` is the
     line of the output that tells best why it failed. `call` is the id of the call where no other call of any
-    session can have it. `before` are the programs that set or edited something since the step before it; the
-    detectors tell them (`standing.py`), and they are not stored.
+    session can have it. `tool` names a call of another tool, which has no commands: its `text` says what it
+    was given. `is_approved` says that a shell call asked to be run outside of the agent's sandbox.
     """
 
     run_id: RunId
@@ -73,7 +73,8 @@ class Step:
     error: str = ""
     commands: tuple[StepCommand, ...] = ()
     call: str = ""
-    before: tuple[str, ...] = ()
+    tool: str = ""
+    is_approved: bool = False
 
     @property
     def is_looking(self) -> bool:

@@ -23,7 +23,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 
 FORMAT = 1
-_STEP_PARTS, _COMMAND_PARTS, _REQUEST_PARTS, _READ_PARTS = 9, 7, 4, 2
+_STEP_PARTS, _TOOL_PARTS, _COMMAND_PARTS, _REQUEST_PARTS, _READ_PARTS = 9, 2, 7, 4, 2
 _TIME_MAX = to_milliseconds(datetime.fromisoformat("9999-12-31T23:59:59+00:00"))
 
 
@@ -104,11 +104,17 @@ def _step_to_plain(step: Step) -> list[JsonValue]:
         step.error,
         [_command_to_plain(command, step) for command in step.commands],
         step.call,
+        # Most calls are of the shell, as all were that were mined first.
+        *([step.tool, int(step.is_approved)] if step.tool or step.is_approved else ()),
     ]
 
 
 def _step(value: JsonValue, run_id: RunId) -> Step:
-    number, result_number, at, text, outcome, exit_code, error, commands, call = _parts(value, _STEP_PARTS)
+    parts = _list(value)
+    number, result_number, at, text, outcome, exit_code, error, commands, call = _parts(
+        parts[:_STEP_PARTS], _STEP_PARTS
+    )
+    tool, is_approved = _parts(parts[_STEP_PARTS:], _TOOL_PARTS) if len(parts) > _STEP_PARTS else ("", 0)
     told = _text(text)
     return Step(
         run_id=run_id,
@@ -121,6 +127,8 @@ def _step(value: JsonValue, run_id: RunId) -> Step:
         error=_text(error),
         commands=tuple(_command(each, told) for each in _list(commands)),
         call=_text(call),
+        tool=_text(tool),
+        is_approved=bool(_number(is_approved)),
     )
 
 

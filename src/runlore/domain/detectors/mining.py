@@ -6,15 +6,25 @@ that a run mined out of a transcript and the same run mined out of the journal a
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from runlore.domain import limits
-from runlore.domain.detectors.mined import CommandKind, MinedRun, OutsideRead, Step, StepCommand, UserRequest
+from runlore.domain.detectors.command_kinds import LOCAL_PROGRAMS
+from runlore.domain.detectors.mined import (
+    CommandKind,
+    MinedRun,
+    Outcome,
+    OutsideRead,
+    Step,
+    StepCommand,
+    UserRequest,
+)
 from runlore.domain.detectors.mining_commands import step_commands
 from runlore.domain.detectors.outcome import judge_results
+from runlore.domain.detectors.tool_calls import asks_for_approval, describe_call
 from runlore.domain.lazy import dataclass
 from runlore.domain.learning.own_words import own_words
 from runlore.domain.privacy.redaction import redact_beginning, redact_json
@@ -35,6 +45,7 @@ from runlore.domain.timestamps import truncate
 
 # How much of a request is read, and how much of it is kept.
 REQUEST_READ_CHARS_MAX, REQUEST_CHARS_MAX = 8_000, 4_000
+RECENT_STEPS = 3
 # The time of what has none, neither of its own nor of an event before it.
 TIMELESS = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -130,7 +141,7 @@ def mine_run(
     those of a transcript as `number_events` gives them."""
     read = [_read(event) for event in events]
     calls = _calls(read)
-    steps = tuple(_step(call, run_id) for call in calls[: limits.RUN_STEPS_MAX])
+    steps = _steps(calls[: limits.RUN_STEPS_MAX], run_id)
     clean = [each.event for each in read]
     return MinedRun(
         session_id=session_id,
@@ -147,12 +158,13 @@ def mine_run(
 
 
 class _Read(NamedTuple):
-    """An event, and of a shell call what it runs; none where it is no shell call."""
+    """An event, and of a shell call what it runs; none where it is no shell call. `tool` is another one."""
 
     event: NumberedEvent
     scripts: tuple[Script, ...] = ()
     commands: tuple[StepCommand, ...] = ()
     text: str = ""
+    tool: str = ""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -168,7 +180,7 @@ def _calls(read: Iterable[_Read]) -> list[_Call]:
     by_id: dict[str, _Call] = {}
     for each in read:
         call_id = each.event.body.get("call_id")
-        if each.commands:
+        if each.commands or each.tool:
             calls.append(_Call(read=each, results=[]))
             if isinstance(call_id, str):
                 by_id[call_id] = calls[-1]
@@ -180,27 +192,40 @@ def _calls(read: Iterable[_Read]) -> list[_Call]:
 def _read(event: NumberedEvent) -> _Read:
     """A shell call as the journal keeps it: without secrets, and without what Runlore itself has put in.
 
-    What only looks around is not kept word for word, so that there is nothing to redact in it.
+    What only looks around is cleaned where it is kept word for word.
     """
     if event.type is not _CALL:
         return _Read(event)
     name, arguments = event.body.get("name"), event.body.get("arguments")
-    if not isinstance(name, str) or not runs_commands(name):
+    if not isinstance(name, str):
         return _Read(event)
+    if not runs_commands(name):
+        tool, text = describe_call(name, arguments) or ("", "")
+        return _Read(event, text=text, tool=tool)
     told = _read_call(event, name)
-    if _only_looks(told) and not _ADDRESSED.search(told.text):
-        return _shorten(told)
+    return told if _only_looks(told) and not _ADDRESSED.search(told.text) else _clean_call(told)
+
+
+def _clean_call(told: _Read) -> _Read:
+    """A shell call without secrets."""
+    event, arguments = told.event, told.event.body.get("arguments")
     clean = _clean_arguments(arguments)
-    if clean != arguments:
-        body = {**event.body, "arguments": clean}
-        told = _read_call(
-            NumberedTranscriptEvent(number=event.number, at=event.at, type=event.type, body=body), name
-        )
-    return _shorten(told) if _only_looks(told) else told
+    if clean == arguments:
+        return told
+    body = {**event.body, "arguments": clean}
+    return _read_call(
+        NumberedTranscriptEvent(number=event.number, at=event.at, type=event.type, body=body),
+        str(event.body.get("name")),
+    )
 
 
 def _only_looks(told: _Read) -> bool:
     return all(command.is_looking for command in told.commands)
+
+
+def _is_local(told: _Read) -> bool:
+    """Whether it looks at files and the repository alone: how is nobody's procedure."""
+    return all(each.form.partition(" ")[0] in LOCAL_PROGRAMS for each in told.commands)
 
 
 def _shorten(told: _Read) -> _Read:
@@ -251,14 +276,28 @@ def _strip_echoes(value: JsonValue) -> JsonValue:
     return value
 
 
-def _step(call: _Call, run_id: RunId) -> Step:
-    event, scripts, commands, text = call.read
+def _steps(calls: Sequence[_Call], run_id: RunId) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    for call in calls:
+        recent = steps[-RECENT_STEPS:]
+        failed = {each.form for step in recent if step.outcome is Outcome.FAILED for each in step.commands}
+        steps.append(_step(call, run_id, failed=failed))
+    return tuple(steps)
+
+
+def _step(call: _Call, run_id: RunId, *, failed: Container[str]) -> Step:
+    event, scripts, commands, text, tool = call.read
     counting = [command for command in commands if command.kind in _COUNTING]
     judgement = judge_results(
         [result.body for result in call.results],
-        is_asking=not counting or _is_asking(scripts[-1]),
+        is_asking=not tool and (not counting or _is_asking(scripts[-1])),
         is_masked=bool(counting) and _is_masked(text, counting[-1]),
     )
+    if commands and _only_looks(call.read):
+        # What failed a moment ago may be put right in this one.
+        is_tried = any(each.form in failed for each in commands)
+        is_kept = is_tried or judgement.outcome is Outcome.FAILED or not _is_local(call.read)
+        _, _, commands, text, _ = _clean_call(call.read) if is_kept else _shorten(call.read)
     return Step(
         run_id=run_id,
         number=event.number,
@@ -270,6 +309,8 @@ def _step(call: _Call, run_id: RunId) -> Step:
         error=judgement.error,
         commands=commands,
         call=_own_id(event.body.get("call_id")),
+        tool=tool,
+        is_approved=not tool and asks_for_approval(event.body.get("arguments")),
     )
 
 

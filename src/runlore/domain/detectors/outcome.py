@@ -17,6 +17,7 @@ from runlore.domain.detectors.outcome_texts import (
     REFUSALS,
     SHORT_SIGNS,
     SIGNS,
+    TELLING,
     UNFINISHED,
     TextRow,
 )
@@ -41,7 +42,7 @@ _HARMLESS = rb"(?i)\b(?:0|no|zero) (?:errors?|failures?|failed)\b"
 _EMPTY = (
     rb"(?i)^(?:(?:error: )?exit(?:ed)?(?: with)?(?: code| status)?[:= ]{1,3}\d{1,3}"
     rb"|process exited with code \d+|(?:wall time|chunk id|original token count|session id)\b.{0,80}|output:"
-    rb"|traceback \(most.{0,40}|fail|\x1b\[\d+m)$"
+    rb"|traceback \(most.{0,40}|fail|\x1b\[\d+m|[\W_]{1,40}|hint: .{0,200}|\* \w+: \d+)$"
 )
 _LINES_MAX = 12
 
@@ -123,7 +124,9 @@ def failing_line(text: str) -> str:
 def error_line(text: str) -> str:
     """The line that tells best why a call failed: one that says so, the last of a traceback, or the last."""
     text = _ends(text)
-    line = next((each for each in _failing_lines(text) if not _says_nothing(each)), "")
+    telling = _any_of(TELLING).search(text.encode(errors="replace"))
+    line = telling[0].decode(errors="replace").strip() if telling else ""
+    line = line or next((each for each in _failing_lines(text) if not _says_nothing(each)), "")
     if not line:
         lines = (each.strip() for each in reversed(text.splitlines()))
         line = next((each for each in lines if each and not _says_nothing(each)), "")

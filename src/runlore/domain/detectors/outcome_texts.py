@@ -134,6 +134,29 @@ FAILURES: Sequence[TextRow] = (
         "the call tells its own exit code",
     ),
 )
+# Of a call that failed, the line that says why, wherever it stands among others that only say that it did.
+TELLING: Sequence[TextRow] = (
+    _row(
+        r"^[^\n]{0,160}(?:operation not permitted|read-only file system|no such host|failed to listen on a port)"
+        r"[^\n]{0,120}$",
+        "open /x/cache: operation not permitted",
+        "the machine said no, whatever failed of it afterwards",
+    ),
+    _row(
+        r"^(?:[\w ./-]{0,40}: )?unknown (?:shorthand )?(?:flag|option|command|subcommand)[^\n]{1,160}$"
+        r"|^[^\n]{0,60}accepts (?:at most |between )?\d[^\n]{1,80}$",
+        "unknown flag: --stat",
+        "the usage that follows says nothing of it",
+    ),
+    _row(r"^[\w-]{1,20}: [^\n]{1,160}\(HTTP [45]\d\d\)", "gh: Not Found (HTTP 404)", "an API said no"),
+    _row(r"^\s*! \[(?:remote )?rejected\][^\n]{1,160}$", "! [rejected] a -> a (fetch first)", "git push"),
+    _row(r"^[^\n]{0,40}no matches found: [^\n]{1,160}$", "zsh: no matches found: *.go", "zsh"),
+    _row(
+        r"^[\w./@-]{1,120}\.[A-Za-z]{1,5}:\d+(?::\d+)?: [^\n]{8,200} \([a-z][\w-]{2,30}\)$",
+        "a.go:3:1: Error return value is not checked (errcheck)",
+        "a linter names its rule",
+    ),
+)
 # A line in which a failure ends has one of these.
 LINE_OF_FAILURE = (
     rb"(?i)[^\n]*(?:error|fatal|panic|err!|err_|lifecycle|traceback|exception|not found|not recognized"

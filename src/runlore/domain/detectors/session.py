@@ -15,7 +15,6 @@ from runlore.domain.detectors.explicit_instruction import explicit_instruction
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 from runlore.domain.detectors.mined import MinedRun
 from runlore.domain.detectors.multi_step import multi_step
-from runlore.domain.detectors.preparations import with_standing
 from runlore.domain.detectors.repeated_action import RepeatedActions, repeated_action
 from runlore.domain.detectors.user_correction import user_correction
 from runlore.domain.run import RunId
@@ -38,14 +37,13 @@ STEPS_MAX = 2_000
 def matches_of_run(session: Sequence[MinedRun]) -> tuple[Match, ...]:
     """What a session's last run shows: at most one match for each heuristic, each ending in that run."""
     conversation = Conversation(session)
-    window = [with_standing(run) for run in session[_window_start(session, len(session)) :]]
+    window = session[_window_start(session, len(session)) :]
     return tuple(conversation.mark_match(match) for match in _detect(window))
 
 
 def matches_of_session(runs: Sequence[MinedRun]) -> tuple[Match, ...]:
     """What every run of a session shows: as if it were asked after each of them, equal patterns united."""
     conversation = Conversation(runs)
-    runs = [with_standing(run) for run in runs]
     detectors = _over(runs)
     united: dict[tuple[Heuristic, str], list[Match]] = {}
     for end in range(1, len(runs) + 1):
@@ -53,6 +51,9 @@ def matches_of_session(runs: Sequence[MinedRun]) -> tuple[Match, ...]:
         for detector in detectors:
             if match := detector(start, end):
                 united.setdefault((match.heuristic, match.pattern), []).append(match)
+    # All of them, where there is time to look at all.
+    for match in Recoveries(runs).matches():
+        united[match.heuristic, match.pattern] = [match]
     return tuple(conversation.mark_match(_unite(matches)) for matches in united.values())
 
 

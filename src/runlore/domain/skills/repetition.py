@@ -11,12 +11,11 @@ from dataclasses import replace
 
 from runlore.domain import limits
 from runlore.domain.claims.subject import semantic_key
-from runlore.domain.detectors.match import Heuristic
+from runlore.domain.detectors.match import PROCEDURES, Heuristic
 from runlore.domain.record import EvidenceRef, Kind, Proposal, Record, Sensitivity, Source
 from runlore.domain.records.admission import Draft
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.skill import Skill
-from runlore.domain.suggesting.covering import PROCEDURES
 from runlore.domain.suggesting.fixes import BECAME
 from runlore.domain.suggestion import Suggestion, pattern_digest
 from runlore.domain.taint import inherit

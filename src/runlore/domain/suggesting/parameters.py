@@ -12,22 +12,22 @@ Values that have to agree: one that is another with something constant around it
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import islice
+from posixpath import basename
 from typing import NamedTuple
 
 from runlore.domain import limits
-from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import StepCommand
+from runlore.domain.detectors.tool_calls import EDIT
 from runlore.domain.lazy import dataclass
-from runlore.domain.suggesting.clean_run import clean_pass
-from runlore.domain.suggesting.condensing import Condensed, Key, Unit, condense, key_of, of_pattern, units_of
 from runlore.domain.suggesting.fixes import is_fix
 from runlore.domain.suggesting.lines import Line, lines_of
-from runlore.domain.suggesting.markdown import visible
+from runlore.domain.suggesting.markdown import code_span, visible
 from runlore.domain.suggesting.one_off_values import is_focused, momentary_name, particular_name
+from runlore.domain.suggesting.plans import PlannedStep, line_of, plan_steps
 from runlore.domain.suggesting.private import example_of
-from runlore.domain.suggesting.settings import enter_worktrees, without_throw_away_settings
 from runlore.domain.suggesting.value_names import ANY_VALUE, name_of_look, name_of_setting, name_of_value
 from runlore.domain.suggesting.value_positions import Placed, find_placed_values
 from runlore.domain.suggesting.words import words_of
@@ -43,8 +43,10 @@ _VALUES_MAX = 64
 _PLACES_MAX = 40
 _BREAKS = "/:=@._-+,"
 _NUMBERS = re.compile(r"[\d.]*\d\.?$"), re.compile(r"^\.?\d[\d.]*")
-COMMITTED = "After committing"
-"""The note of a step that is always done, and only behind commits that are not told."""
+UNTOLD = "..."
+_LEFT_OUT = re.compile(r"(?<=\s)(--?[\w-]{1,30}[ =])(?:\w{1,30}=)?\.\.\.(?=\s|$)")
+_ARGUMENT = re.compile(r"(\w+)=('[^']*'|\S+)")
+_ADDRESS, _ADDRESS_PARTS_MIN = re.compile(r"[\w.?=&%-]+(?:/[\w.?=&%:-]+)+"), 3
 
 
 class ValuePart(NamedTuple):
@@ -134,32 +136,31 @@ def _with_numbers(before: str, after: str, rests: Sequence[str]) -> tuple[str, s
 
 
 @dataclass(frozen=True, kw_only=True)
+class WrittenStep:
+    """A step as it is told: a command with its parameters, or a sentence where no command does it."""
+
+    text: str
+    line: Line | None = None
+    is_command: bool = True
+    is_always: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Written:
-    """The commands of a match as they are told, with the parameters in them. `lines` are what they were
-    made of: those of the occurrence that stands for all; `left_out` of its commands are not told. `notes` say
-    of a command when it is done, where that is not always; `said_again` steps are not in a clean pass.
-    `units` are all lines that each command stands for; a fix has none."""
+    """A match as it is told. Of a fix the first step is what failed."""
 
-    commands: tuple[str, ...]
-    parameters: tuple[Parameter, ...]
-    lines: tuple[Line, ...]
-    left_out: int = 0
-    notes: tuple[str, ...] = ()
-    said_again: int = 0
-    units: tuple[Unit, ...] = ()
-
-    def note(self, place: int) -> str:
-        """When a step is done; empty where it always is."""
-        return self.notes[place] if place < len(self.notes) else ""
+    steps: tuple[WrittenStep, ...]
+    parameters: tuple[Parameter, ...] = ()
 
     @property
-    def core(self) -> tuple[Line, ...]:
-        """The lines of what is always done."""
-        return tuple(line for place, line in enumerate(self.lines) if self.is_always(place))
+    def commands(self) -> tuple[str, ...]:
+        """What is run, in order."""
+        return tuple(step.text for step in self.steps if step.is_command)
 
-    def is_always(self, place: int) -> bool:
-        """Whether a step is done every time, be it after something that is not told."""
-        return self.note(place) in ("", COMMITTED)
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The shell's part of it."""
+        return tuple(step.line for step in self.steps if step.line is not None)
 
 
 @dataclass
@@ -180,6 +181,9 @@ class _Naming:
     def name(self, values: tuple[str, ...], wanted: str) -> str:
         # One value is the same value however often it was given.
         values = values if len(set(values)) > 1 else values[:1]
+        same = next((known for known in self.names if self._is_same(known, values, wanted)), None)
+        if same is not None:
+            return self.names[same]
         if values not in self.names:
             if len(self.names) >= limits.PARAMETERS_MAX:
                 return wanted
@@ -188,6 +192,12 @@ class _Naming:
             self.names[values] = next(name for name in (wanted, *numbered) if name not in taken)
         return self.names[values]
 
+    def _is_same(self, known: Values, values: Values, wanted: str) -> bool:
+        """Whether two places mostly had the same values, and are called the same."""
+        ours, theirs = set(known), set(values)
+        is_called = self.names[known].rstrip("0123456789").rstrip("-") == wanted
+        return is_called and 2 * len(ours & theirs) >= min(len(ours), len(theirs)) and len(ours & theirs) > 1
+
     def parameters(self) -> tuple[Parameter, ...]:
         return tuple(
             Parameter(name=name, examples=tuple(_examples(name, values)))
@@ -195,60 +205,57 @@ class _Naming:
         )
 
 
-def write_procedure(match: Match) -> Written:
-    """The commands of a match, one line for each step, values that differ replaced by their parameters."""
+def write_match(match: Match) -> Written:
+    """The steps of a match, values that differ replaced by their parameters."""
     if is_fix(match):
         return _write_fix([lines_of(occurrence.steps) for occurrence in match.occurrences])
-    shown = condense_match(match)
-    return replace(write_units(shown.units, left_out=shown.left_out), said_again=shown.said_again)
+    return _write_plan(plan_steps(match))
 
 
-def condense_match(match: Match) -> Condensed:
-    """The steps that are told of what is no fix."""
-    told = [lines_of(occurrence.steps) for occurrence in match.occurrences]
-    if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION:
-        told = [tuple(map(without_throw_away_settings, lines)) for lines in told]
-    shown = None
-    if match.heuristic is Heuristic.CROSS_SESSION:
-        shown = of_pattern(match.pattern, told)
-    if shown is None:
-        found = [condense(lines) for lines in told]
-        # The latest of those with the fewest steps stands for all: it has the least beside the pattern.
-        fewest = min(len(each.units) for each in found)
-        chosen = next(each for each in reversed(found) if len(each.units) == fewest)
-        alike: dict[Key, list[Line]] = {}
-        for each in found:
-            for unit in each.units if each is not chosen else ():
-                alike.setdefault(key_of(unit.line), []).extend(unit.lines)
-        units = tuple(Unit(lines=(*alike.get(key_of(unit.line), ()), *unit.lines)) for unit in chosen.units)
-        shown = Condensed(units=units, left_out=chosen.left_out)
-    if match.heuristic is Heuristic.REPEATED_ACTION:
-        # What is run again with other values is one command.
-        shown = replace(shown, units=units_of([line for unit in shown.units for line in unit.lines]))
-    if match.heuristic is Heuristic.MULTI_STEP:
-        cleaned = enter_worktrees(clean_pass(shown.units), match)
-        shown = replace(shown, units=cleaned, said_again=max(0, len(shown.units) - len(cleaned)))
-    return shown
-
-
-def write_units(units: Sequence[Unit], *, left_out: int = 0, notes: Sequence[str] = ()) -> Written:
-    """Steps as they are told, their parameters named together; `notes` say when one is done at all."""
-    naming = _Naming()
-    units = units[: limits.SUGGESTION_COMMANDS_MAX]
-    lines = tuple(_usual(unit.lines) for unit in units)
-    for line, unit in zip(lines, units, strict=True):
-        _write_line(line, unit.lines, naming)
+def _write_plan(plan: Sequence[PlannedStep]) -> Written:
+    """Steps as they are told, their parameters named together."""
     # What a value is made of may stand behind it, so all of them are known before any is written.
+    naming = _Naming()
+    for step in plan:
+        _write_step(step, naming)
     naming = _Naming(parts=agreeing(naming.wanted))
-    commands = tuple(_write_line(line, unit.lines, naming) for line, unit in zip(lines, units, strict=True))
-    return Written(
-        commands=commands,
-        parameters=naming.parameters(),
-        lines=lines,
-        left_out=left_out,
-        notes=tuple(notes)[: len(units)],
-        units=tuple(units),
-    )
+    steps = tuple(_write_step(step, naming) for step in plan)
+    return Written(steps=steps, parameters=naming.parameters())
+
+
+def _write_step(step: PlannedStep, naming: "_Naming") -> WrittenStep:
+    if step.is_prose:
+        text = _sentence(step)
+        return WrittenStep(text=text, is_command=False, is_always=step.is_always)
+    if step.acts[-1].command is None:
+        return WrittenStep(text=_write_call(step, naming), is_always=step.is_always)
+    lines = [line_of(act) for act in step.acts]
+    line = _usual(lines)
+    return WrittenStep(text=_write_line(line, lines, naming), line=line, is_always=step.is_always)
+
+
+def _sentence(step: PlannedStep) -> str:
+    """What a tool did that is no command: an edit, a sub-agent, a skill."""
+    tool, _, told = step.key.partition(" ")
+    if tool != EDIT:
+        return f"Use the {tool} {code_span(told)}" if told else f"Use a sub-{tool}"
+    files = Counter(basename(act.step.text) for act in step.acts)
+    name, count = files.most_common(1)[0]
+    is_one = name and count > 1 and 2 * count > len(step.acts)
+    return f"Edit {code_span(name)}" if is_one else "Make the change in the files that it is about"
+
+
+def _write_call(step: PlannedStep, naming: "_Naming") -> str:
+    """A call of a tool with what it is mostly given; what differs is a parameter."""
+    given = [dict(_ARGUMENT.findall(act.step.text)) for act in step.acts]
+    told = [step.key]
+    for name, times in Counter(name for each in given for name in each).items():
+        if 2 * times > len(given):
+            values = tuple(each[name].strip("'") for each in given if name in each)
+            is_same = len(set(values)) == 1 and values[0] != UNTOLD and len(values) > 1
+            shown = values[0] if is_same else naming.write_parameter(values, name.replace("_", "-"))
+            told.append(f"{name}={shown!r}" if " " in shown else f"{name}={shown}")
+    return " ".join(told)
 
 
 def _usual(lines: Sequence[Line]) -> Line:
@@ -270,11 +277,12 @@ def _write_fix(told: Sequence[tuple[Line, ...]]) -> Written:
     alike = [lines for lines in told if _shape(lines) == _shape(chosen)]
     fixed = _find_differing(chosen)
     naming = _Naming()
-    commands = tuple(
+    texts = [
         _write_line(line, [lines[at] for lines in alike], naming, fixed=fixed)
         for at, line in enumerate(chosen)
-    )
-    return Written(commands=commands, parameters=naming.parameters(), lines=chosen)
+    ]
+    steps = tuple(WrittenStep(text=text, line=line) for text, line in zip(texts, chosen, strict=True))
+    return Written(steps=steps, parameters=naming.parameters())
 
 
 def _write_line(
@@ -312,7 +320,11 @@ def _find_differing(lines: Sequence[Line]) -> frozenset[str]:
 
 def _examples(name: str, values: Sequence[str]) -> Iterator[str]:
     """The latest values first, each once."""
-    told = (value for value in reversed(values) if not (name.startswith(_PROSE) and _is_prose(value)))
+    told = (
+        value
+        for value in reversed(values)
+        if value != UNTOLD and not (name.startswith(_PROSE) and _is_prose(value))
+    )
     shown = list(dict.fromkeys(example_of(name, value) for value in told))
     # A long one says less than a short one.
     short = [value for value in shown if len(value) <= EXAMPLE_CHARS_LONG]
@@ -332,11 +344,19 @@ def _template(
     replaced: list[_Replaced] = []
     for place, placed in enumerate(find_placed_values(command)):
         values = tuple(other[place].value for other in others)
-        if placed.value not in fixed and (name := _name(command, values, placed, place=place)):
+        if (inside := _segments(placed.value, values, naming)) is not None:
+            replaced.append(_Replaced(placed.start, placed.end, before=placed.before, text=inside))
+        elif name := _name(command, values, placed, place=place, is_fixed=placed.value in fixed):
             replaced.append(
                 _Replaced(placed.start, placed.end, before=placed.before, name=name, values=values)
             )
-    return _replace_values(command.text, list(_several(command.text, replaced)), naming)
+    told = _replace_values(command.text, list(_several(command.text, replaced)), naming)
+    return _LEFT_OUT.sub(lambda found: f"{found[1]}<{_called(found[1].strip(' ='))}>", told)
+
+
+def _called(flag: str) -> str:
+    """What a text is called that was left out: by its flag."""
+    return {"-m": "message", "-F": "file"}.get(flag) or flag.lstrip("-") or "text"
 
 
 class _Replaced(NamedTuple):
@@ -345,8 +365,30 @@ class _Replaced(NamedTuple):
     start: int
     end: int
     before: str
-    name: str
-    values: tuple[str, ...]
+    name: str = ""
+    values: tuple[str, ...] = ()
+    text: str = ""
+
+
+def _segments(value: str, values: Sequence[str], naming: _Naming) -> str | None:
+    """An address of an API with parameters for the parts that differ or count; None for any other value."""
+    fitting = [
+        each
+        for each in (*values, value)
+        if _ADDRESS.fullmatch(each) and any(map(str.isdigit, each.split("/")))
+    ]
+    value = fitting[-1] if fitting else value
+    parts = value.split("/")
+    if len(parts) < _ADDRESS_PARTS_MIN or not any(map(str.isdigit, parts)) or not _ADDRESS.fullmatch(value):
+        return None
+    alike = [each.split("/") for each in values if each.count("/") == len(parts) - 1] or [parts]
+    told = []
+    for place, part in enumerate(parts):
+        seen = tuple(each[place] for each in alike)
+        is_fixed = len(set(seen)) == 1 and not part.isdigit()
+        wanted = parts[place - 1].removesuffix("s") if place and part.isdigit() else "name"
+        told.append(part if is_fixed else naming.write_parameter(seen, wanted))
+    return "/".join(told)
 
 
 def _several(text: str, replaced: Sequence[_Replaced]) -> Iterator[_Replaced]:
@@ -367,16 +409,23 @@ def _several(text: str, replaced: Sequence[_Replaced]) -> Iterator[_Replaced]:
 
 PROSE_CHARS = 100
 EXAMPLE_CHARS_LONG = 60
+# What made a difference once, and would not the next time.
+_OF_MOMENT = frozenset({"branch", "message", "body", "title", "commit", "id", "text", "number", "run-id"})
 # Nobody needs just this text again.
 _PROSE = ("body", "text")
 _PLURALS = frozenset({"file", "path", "package"})
 
 
-def _name(command: StepCommand, values: tuple[str, ...], placed: Placed, *, place: int) -> str:
-    """What a value's parameter would be called; empty where the value stays."""
+def _name(
+    command: StepCommand, values: tuple[str, ...], placed: Placed, *, place: int, is_fixed: bool
+) -> str:
+    """What a value's parameter would be called; empty where the value stays, as one that made the difference
+    does unless it is of the moment."""
     momentary = momentary_name(command, placed.value, flag=placed.flag) or particular_name(
         command, placed.value, flag=placed.flag
     )
+    if is_fixed:
+        return momentary if momentary in _OF_MOMENT else ""
     if len(set(values)) == 1 and not momentary:
         return ""
     if setting := name_of_setting(placed.flag):
@@ -395,6 +444,7 @@ def _telling(names: Iterable[str]) -> str:
 def _replace_values(text: str, replaced: Sequence[_Replaced], naming: _Naming) -> str:
     told, at = [], 0
     for one in replaced:
-        told += [text[at : one.start], f"{one.before}{naming.write_parameter(one.values, one.name)}"]
+        shown = one.text or naming.write_parameter(one.values, one.name)
+        told += [text[at : one.start], f"{one.before}{shown}"]
         at = one.end
     return "".join([*told, text[at:]])

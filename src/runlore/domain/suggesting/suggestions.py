@@ -1,39 +1,22 @@
-"""From what was found to what is suggested: united, written, scored, what is covered dropped, then named."""
+"""From what was found to what is suggested: united, supported, written, scored, each thing once, then named."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from runlore.domain import limits
+from runlore.domain.detectors.episodes import key_of
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.bodies import body_of, description_of, trigger_of
-from runlore.domain.suggesting.covering import PROCEDURES, CoverageSummary, group_covered
-from runlore.domain.suggesting.fixes import is_fix, of_one_cause
+from runlore.domain.suggesting.fixes import is_fix
 from runlore.domain.suggesting.markdown import visible
-from runlore.domain.suggesting.naming import free_name, list_names
-from runlore.domain.suggesting.notes import add_notes
-from runlore.domain.suggesting.parameters import Written, write_procedure
+from runlore.domain.suggesting.naming import choose_name, unique_name
+from runlore.domain.suggesting.parameters import Written, write_match
 from runlore.domain.suggesting.private import without_person
-from runlore.domain.suggesting.relevance import (
-    WEIGHED,
-    WeighedSuggestion,
-    is_said_better,
-    known_projects,
-    own_procedures,
-)
-from runlore.domain.suggesting.scoring import SCORE_MIN, score_match
-from runlore.domain.suggesting.side_checks import (
-    BESIDE_MAX,
-    BESIDE_SEEN_MAX,
-    can_take,
-    in_order,
-    is_beside,
-    is_of_file_at_hand,
-    with_checks,
-)
+from runlore.domain.suggesting.scoring import SCORE_MIN, STRENGTH, score_match
+from runlore.domain.suggesting.support import is_supported
 from runlore.domain.suggesting.uniting import places_of, unite_matches
-from runlore.domain.suggesting.variants import Variant, families, merge_variants
 from runlore.domain.suggestion import Score, Suggestion, SuggestionEvidence, pattern_digest
 from runlore.domain.suspicion import hiding, suspicions
 from runlore.domain.taint import Provenance, inherit
@@ -49,21 +32,16 @@ def suggestions_of(
 ) -> tuple[Suggestion, ...]:
     """What matches come to, the best first; the same whatever order they come in.
 
-    `taken` are names that others have. What promises too little, or what another covers, is not suggested.
+    `taken` are names that others have. What is too little supported, or what another tells, is not suggested.
     """
-    found = unite_matches(matches)
-    drafts = [draft for match in found if (draft := _draft(match)).score.points >= SCORE_MIN]
-    by_found = {draft.found: draft for draft in drafts}
-    chosen = _put_together(
-        [replace(by_found[one], covered=_patterns(covered)) for one, covered in group_covered(list(by_found))]
+    drafts = [_draft(match) for match in unite_matches(matches) if is_supported(match)]
+    chosen = _choose(
+        [draft for draft in drafts if draft.score.points >= SCORE_MIN and draft.written.commands]
     )
-    chosen = sorted(map(_add_notes, _with_checks(_worth_saying(chosen, found))), key=_order)
     names = set(taken)
     suggestions = []
-    for draft in chosen:
-        wanted = list_names(draft.match, draft.written.core)
-        # Several rows in one are called by what all of them do.
-        name = free_name(wanted[1:] or wanted if draft.is_merged else wanted, names)
+    for draft in sorted(chosen, key=_order):
+        name = unique_name(choose_name(draft.latest, draft.written.lines), names)
         names.add(name)
         suggestions.append(_suggestion(draft, name))
     return tuple(suggestions)
@@ -71,143 +49,64 @@ def suggestions_of(
 
 @dataclass(frozen=True, kw_only=True)
 class _Draft:
-    """A match with what is kept of it: `latest` holds the occurrences that stay as its evidence, `beside`
-    those of single checks that it tells as well."""
+    """A match with what is kept of it: `latest` holds the occurrences that stay as its evidence. `covered` are
+    the patterns of those that it tells as well."""
 
     match: Match
     latest: Match
     written: Written
     score: Score
-    family: tuple[Variant, ...] = ()
-    covered: frozenset[str] = frozenset()
-    beside: tuple[Occurrence, ...] = ()
+    covered: tuple[str, ...] = ()
 
     @property
-    def is_merged(self) -> bool:
-        return len(self.family) > 1
-
-    @property
-    def is_procedure(self) -> bool:
-        return self.match.heuristic in PROCEDURES and not is_fix(self.match)
-
-    @property
-    def projects(self) -> frozenset[str]:
-        return places_of(self.match.occurrences)
-
-    @property
-    def found(self) -> CoverageSummary:
-        forms = tuple(
-            command.form for line in self.written.lines for command in line.commands if not command.is_looking
-        )
-        return CoverageSummary(
-            heuristic=self.match.heuristic,
-            pattern=self.match.pattern,
-            forms=forms,
-            points=self.score.points,
-            is_fix=is_fix(self.match),
-            projects=self.projects,
+    def acts(self) -> frozenset[str]:
+        """What it does, without what every change needs around it."""
+        if is_fix(self.match):
+            return frozenset({" ".join(self.match.pattern.partition(" -> ")[::2])})
+        done = (step for step in self.written.steps if step.is_command and step.is_always)
+        return frozenset(
+            key_of(step.line.commands[-1]) if step.line else step.text.split()[0] for step in done
         )
 
 
 def _draft(match: Match) -> _Draft:
     # What is told comes from the evidence that is kept alone: when a run is forgotten, its words go too.
-    match = of_one_cause(match)
     latest = replace(match, occurrences=match.occurrences[-limits.SUGGESTION_EVIDENCE_MAX :])
-    told = write_procedure(latest)
+    told = write_match(latest)
     return _Draft(match=match, latest=latest, written=told, score=score_match(match, told))
 
 
-def _put_together(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """The drafts, those that are variants of one procedure as one."""
-    procedures = [draft for draft in drafts if draft.is_procedure]
-    told = [replace(draft, covered=frozenset()) for draft in drafts if not draft.is_procedure]
-    by_match = {id(draft.match): draft for draft in procedures}
-    for family in families(Variant(match=each.match, points=each.score.points) for each in procedures):
-        if len(family) == 1:
-            told.append(by_match[id(family[0].match)])
-            continue
-        match, latest, text = merge_variants(family)
-        members = [by_match[id(variant.match)] for variant in family]
-        told.append(
-            _Draft(
-                match=match,
-                latest=latest,
-                written=text,
-                score=score_match(match, text),
-                family=tuple(family),
-                covered=frozenset().union(*({each.match.pattern} | each.covered for each in members)),
-            )
-        )
-    return told
+def _choose(drafts: Sequence[_Draft]) -> list[_Draft]:
+    """The drafts, each thing once: the stronger stands for a weaker one that does no more in the same places,
+    and for a fix of the same failure."""
+    chosen: list[_Draft] = []
+    for draft in sorted(drafts, key=_strength):
+        at = next((place for place, one in enumerate(chosen) if _covers(one, draft)), None)
+        if at is None:
+            chosen.append(draft)
+        else:
+            chosen[at] = replace(chosen[at], covered=(*chosen[at].covered, draft.match.pattern))
+    return chosen
 
 
-def _with_checks(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """The drafts, single checks of a project as steps of its procedure."""
-    ordered = sorted(drafts, key=_order)
-    taking = [draft for draft in ordered if draft.is_procedure and can_take(draft.written)]
-    in_project: dict[str, list[int]] = {}
-    for at, draft in enumerate(taking):
-        for project in draft.projects:
-            in_project.setdefault(project, []).append(at)
-    taken: dict[int, list[_Draft]] = {}
-    told: list[_Draft] = []
-    for draft in ordered:
-        place = None
-        if is_beside(draft.match, draft.written):
-            here = sorted({at for project in draft.projects for at in in_project.get(project, ())})
-            place = next((at for at in here if len(taken.get(at, ())) < BESIDE_MAX), None)
-        if place is not None:
-            taken.setdefault(place, []).append(draft)
-        elif not is_of_file_at_hand(draft.match, draft.written):
-            told.append(draft)
-    by_match = {id(taking[place].match): checks for place, checks in taken.items()}
-    return [
-        _taking(draft, by_match[id(draft.match)]) if id(draft.match) in by_match else draft for draft in told
-    ]
+def _covers(one: _Draft, other: _Draft) -> bool:
+    if is_fix(one.match) or is_fix(other.match):
+        return one.match.heuristic is other.match.heuristic and _failure(one) == _failure(other)
+    if one.match.heuristic is other.match.heuristic:
+        return one.acts == other.acts
+    is_here = places_of(other.match.occurrences) <= places_of(one.match.occurrences)
+    return is_here and other.match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION and other.acts <= one.acts
 
 
-def _taking(draft: _Draft, checks: Sequence[_Draft]) -> _Draft:
-    """A procedure with single checks. The latest times of each stay as evidence for it: what it was given
-    differs between them."""
-    shown = [replace(check.match, occurrences=check.match.occurrences[-BESIDE_SEEN_MAX:]) for check in checks]
-    room = limits.SUGGESTION_EVIDENCE_MAX - sum(len(match.occurrences) for match in shown)
-    if draft.is_merged:
-        _, latest, text = merge_variants(draft.family, room=room)
-    else:
-        latest = replace(draft.match, occurrences=draft.match.occurrences[-room:])
-        text = write_procedure(latest)
-    seen = tuple(occurrence for match in shown for occurrence in match.occurrences)
-    return replace(
-        draft,
-        latest=replace(latest, occurrences=in_order((*latest.occurrences, *seen))),
-        written=with_checks(text, list(map(write_procedure, shown))),
-        covered=draft.covered | {check.match.pattern for check in checks},
-        beside=tuple(occurrence for check in checks for occurrence in check.match.occurrences),
-    )
+def _failure(draft: _Draft) -> tuple[str, str]:
+    failed, _, rest = draft.match.pattern.partition(" -> ")
+    return failed, rest.partition(" # ")[2] or rest
 
 
-def _add_notes(draft: _Draft) -> _Draft:
-    return replace(draft, written=add_notes(draft.written, draft.latest)) if draft.is_procedure else draft
-
-
-def _patterns(covered: Iterable[CoverageSummary]) -> frozenset[str]:
-    """The patterns of procedures that another one tells as well."""
-    return frozenset(one.pattern for one in covered if one.heuristic in PROCEDURES and not one.is_fix)
-
-
-def _worth_saying(drafts: Sequence[_Draft], found: Sequence[Match]) -> list[_Draft]:
-    """Without what a project that is known well enough has better."""
-    known = known_projects(found)
-    better = own_procedures(
-        WeighedSuggestion.of(draft.match, draft.written) for draft in drafts if draft.is_procedure
-    )
-    return [
-        draft
-        for draft in drafts
-        if is_fix(draft.match)
-        or draft.match.heuristic not in WEIGHED
-        or not is_said_better(WeighedSuggestion.of(draft.match, draft.written), better, known)
-    ]
+def _strength(draft: _Draft) -> tuple[object, ...]:
+    sessions = len({each.session_id for each in draft.match.occurrences})
+    order = list(STRENGTH).index(draft.match.heuristic)
+    return order, -sessions, -draft.score.points, -len(draft.written.commands[-1]), draft.match.pattern
 
 
 def _order(draft: _Draft) -> tuple[object, ...]:
@@ -223,7 +122,7 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
     # Any occurrence taints it; a source is named as long as what had read it is among the evidence.
     latest = inherit(occurrence.provenance for occurrence in draft.latest.occurrences)
     provenance = replace(
-        inherit(occurrence.provenance for occurrence in (*match.occurrences, *draft.beside)),
+        inherit(occurrence.provenance for occurrence in match.occurrences),
         sources=latest.sources,
     )
     return Suggestion(
@@ -234,7 +133,7 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
         commands=tuple(
             visible(without_person(command)) for command in told.commands[: limits.SUGGESTION_COMMANDS_MAX]
         ),
-        trigger=trigger_of(told),
+        trigger=trigger_of(match, told),
         body=body,
         evidence=tuple(map(_evidence, draft.latest.occurrences)),
         provenance=_flag(provenance, [*suspicions(f"{description}\n\n{body}"), *_hiding(draft.latest)]),
@@ -242,7 +141,7 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
         parameters=told.parameters,
         times=times,
         sessions=sessions,
-        variants=tuple(sorted(map(pattern_digest, draft.covered - {match.pattern})))[
+        variants=tuple(sorted(map(pattern_digest, {*draft.covered} - {match.pattern})))[
             : limits.SUGGESTION_VARIANTS_MAX
         ],
     )
@@ -289,7 +188,9 @@ def _raw(match: Match) -> Iterator[str]:
         yield match.request.text
     for occurrence in match.occurrences:
         yield from (occurrence.project, occurrence.project_name)
-        for step in (*occurrence.lead, *occurrence.steps):
+        if occurrence.request is not None:
+            yield occurrence.request.own
+        for step in occurrence.steps:
             yield step.text
             # Programs colour what they print.
             yield _COLOUR.sub("", step.error)

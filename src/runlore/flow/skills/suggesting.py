@@ -9,13 +9,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.detectors.match import Heuristic
+from runlore.domain.detectors.match import PROCEDURES, Heuristic
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.skills_policy import SkillCurationPolicy
 from runlore.domain.runs.job import JobKind
 from runlore.domain.skills.skips import sighting
 from runlore.domain.suggesting.bodies import update_frequency
-from runlore.domain.suggesting.covering import PROCEDURES
 from runlore.domain.suggestion import (
     SUGGESTION,
     StoredSuggestion,

@@ -1,0 +1,177 @@
+"""Procedures by what was asked: episodes that share a telling act, and the words that ask for it (SKL-15).
+
+A telling act is one that says what the work was for: it opens a pull request, answers a comment, rolls out a
+release. What every change needs (edits, commits, tests, tasks of the project) never is. Telling acts that mostly
+come together are one purpose. Several sessions show it, and ask for it in the same words; without words, more
+of them. The words are those that are far more frequent here than elsewhere.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from runlore.domain.detectors.cross_session_rows import RUNNING
+from runlore.domain.detectors.episodes import Act, Episode, stems_of
+from runlore.domain.detectors.mined import CommandKind
+from runlore.domain.detectors.tool_calls import AGENT, EDIT, SKILL
+from runlore.domain.detectors.toolchains import is_everyday, settings_of
+from runlore.domain.lazy import dataclass
+
+ASKED, SETTING = "asked: ", "setting: "
+"""What the patterns begin with of what is asked for, and of commands with a setting of their own."""
+SESSIONS_MIN = 2
+WORDLESS_SESSIONS_MIN, READING_SESSIONS_MIN = 4, 5
+TOGETHER_MIN, WITHIN_MIN, ASKING_WITHIN_MIN = 0.4, 0.8, 0.5
+WORD_SHARE_MIN, WORD_LIFT_MIN = 0.25, 2.0
+NAME_WORDS_MAX = 4
+_LISTING = re.compile(r"(?:^|[_/ -])(?:list|search|query)(?:$|[_/ -])")
+_PARTS = re.compile(r"[\s_-]+")
+_GENERAL = frozenset({AGENT, EDIT, SKILL})
+_READING = re.compile(
+    r"(?:^|[_/ -])(?:list|get|search|read|fetch|find|query|view|status|describe|logs)(?:$|[_/ -])"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedGroup:
+    """Episodes with one purpose: the acts that tell it, the most frequent first, and the words that ask."""
+
+    acts: tuple[str, ...]
+    words: tuple[str, ...]
+    episodes: tuple[Episode, ...]
+    setting: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """What it is known by, whatever else comes to be done with it."""
+        return f"{SETTING}{self.setting} {self.acts[0]}" if self.setting else f"{ASKED}{self.acts[0]}"
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions show it."""
+        return count_sessions(self.episodes)
+
+
+def asked_groups(episodes: Sequence[Episode]) -> list[AskedGroup]:
+    """The purposes that several sessions show, those that most show first."""
+    showing: dict[str, dict[int, Episode]] = {}
+    for number, episode in enumerate(episodes):
+        for key in {act.key for act in episode.acts if is_telling(act)}:
+            showing.setdefault(key, {})[number] = episode
+    shared = {key: shown for key, shown in showing.items() if count_sessions(shown.values()) >= SESSIONS_MIN}
+    everywhere = Counter(word for episode in episodes for word in stems_of(episode.words))
+    groups: list[AskedGroup] = []
+    for keys in _together(shared):
+        counts = Counter(number for key in keys for number in shared[key])
+        # The first tells it alone; of the others two do.
+        shown = sorted(number for number, count in counts.items() if number in shared[keys[0]] or count > 1)
+        members = tuple(episodes[number] for number in shown)
+        words = _asking_words(members, everywhere, len(episodes))
+        group = AskedGroup(acts=keys, words=words, episodes=members)
+        if group.sessions >= _sessions_needed(group):
+            groups.append(group)
+    groups.sort(key=lambda group: (-group.sessions, group.acts))
+    return [group for place, group in enumerate(groups) if not _is_within(group, groups[:place])]
+
+
+def _sessions_needed(group: AskedGroup) -> int:
+    """The fewer words ask for it, the more sessions; for what only asks a server, most."""
+    if all(map(is_reading, group.acts)):
+        # A list is looked at on the way to something.
+        return READING_SESSIONS_MIN if not _LISTING.search(group.acts[0]) else group.sessions + 1
+    named = frozenset(_PARTS.split(group.acts[0]))
+    is_named = any(word in named for word in group.words)
+    return (
+        WORDLESS_SESSIONS_MIN if not group.words else SESSIONS_MIN + (len(group.words) < 2 and not is_named)
+    )
+
+
+def _is_within(group: AskedGroup, larger: Iterable[AskedGroup]) -> bool:
+    """Whether a group only asks a server for what a larger one asks for as well, nearly every time."""
+    ours = {id(each) for each in group.episodes}
+    is_asking = all(map(is_reading, group.acts))
+    return any(
+        len(ours & {id(each) for each in one.episodes})
+        >= (ASKING_WITHIN_MIN if is_asking else WITHIN_MIN) * len(ours)
+        for one in larger
+        if is_asking or group.acts[0].split()[:2] == one.acts[0].split()[:2]
+    )
+
+
+def specific_groups(episodes: Sequence[Episode]) -> list[AskedGroup]:
+    """Everyday commands that several sessions give the same setting of the project: a tag, a variable."""
+    showing: dict[tuple[str, str], dict[int, Episode]] = {}
+    for number, episode in enumerate(episodes):
+        for act in episode.acts:
+            if act.command is not None and is_everyday(act.command):
+                for setting in settings_of(act.command):
+                    showing.setdefault((act.key, setting), {})[number] = episode
+    groups = []
+    for (key, setting), shown in sorted(showing.items()):
+        members = tuple(shown[number] for number in sorted(shown))
+        group = AskedGroup(acts=(key,), words=(), episodes=members, setting=setting)
+        # A variable is of the project that reads it; what a flag chooses may be of any.
+        if group.sessions >= (SESSIONS_MIN if setting[0].isupper() else SESSIONS_MIN + 1):
+            groups.append(group)
+    return groups
+
+
+def count_sessions(episodes: Iterable[Episode]) -> int:
+    """In how many sessions episodes stand."""
+    return len({episode.run.session_id for episode in episodes})
+
+
+def is_telling(act: Act) -> bool:
+    """Whether an act says what the work was for."""
+    if act.command is None:
+        return act.key.partition(" ")[0] not in _GENERAL
+    if act.command.kind is CommandKind.FILES or act.key.partition(" ")[0] in RUNNING:
+        return False
+    return not is_everyday(act.command)
+
+
+def is_reading(key: str) -> bool:
+    """Whether an act only asks a server for something."""
+    return _READING.search(key) is not None
+
+
+def _together(shared: Mapping[str, Mapping[int, Episode]]) -> list[tuple[str, ...]]:
+    """Acts that mostly come together, the most frequent first in each."""
+    ordered = sorted(shared, key=lambda key: (is_reading(key), -len(shared[key]), key))
+    found: list[list[str]] = []
+    for key in ordered:
+        here = shared[key].keys()
+        best = max(found, key=lambda keys: _likeness(here, shared[keys[0]].keys()), default=None)
+        if best is not None and _likeness(here, shared[best[0]].keys()) >= TOGETHER_MIN:
+            best.append(key)
+        else:
+            found.append([key])
+    return [tuple(keys) for keys in found]
+
+
+def _likeness(one: Iterable[int], other: Iterable[int]) -> float:
+    ours, theirs = frozenset(one), frozenset(other)
+    return len(ours & theirs) / len(ours | theirs)
+
+
+def _asking_words(members: Sequence[Episode], everywhere: Mapping[str, int], total: int) -> tuple[str, ...]:
+    """The words that ask for this, as they are mostly written, in the order in which they mostly stand."""
+    written: dict[str, Counter[str]] = {}
+    sessions: dict[str, set[str]] = {}
+    places: dict[str, list[int]] = {}
+    asked = [episode for episode in members if episode.words]
+    for episode in asked:
+        for place, word in enumerate(episode.words):
+            (key,) = stems_of([word])
+            written.setdefault(key, Counter())[word] += 1
+            sessions.setdefault(key, set()).add(episode.run.session_id)
+            places.setdefault(key, []).append(place)
+    scores: dict[str, float] = {}
+    for key, forms in written.items():
+        share = sum(forms.values()) / len(asked)
+        lift = share / (everywhere[key] / total)
+        if len(sessions[key]) >= SESSIONS_MIN and share >= WORD_SHARE_MIN and lift >= WORD_LIFT_MIN:
+            scores[key] = share * min(lift, 10)
+    best = sorted(scores, key=lambda key: (-scores[key], key))[:NAME_WORDS_MAX]
+    in_order = sorted(best, key=lambda key: (sum(places[key]) / len(places[key]), key))
+    return tuple(max(written[key], key=lambda word: (written[key][word], word)) for key in in_order)
