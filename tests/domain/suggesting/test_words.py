@@ -1,9 +1,9 @@
 """The words of a suggestion: what it is for, when a step is done, how to see that it worked."""
 
 import pytest
+from runlore.domain.suggesting.goals import goal_of
 
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.suggesting.goals import goal_of
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from tests.domain.suggesting.suggesting_matches import failed, match, occurrence, steps

@@ -1,9 +1,9 @@
 """Procedures by what was asked: episodes that share a telling act, and the words that ask for it (SKL-15).
 
-A telling act is one that says what the work was for: it opens a pull request, answers a comment, rolls out a
-release. What every change needs (edits, commits, tests, tasks of the project) never is. Telling acts that mostly
-come together are one purpose. Several sessions show it, and ask for it in the same words; without words, more
-of them. The words are those that are far more frequent here than elsewhere.
+A telling act is one that says what the work was for: it opens a pull request, answers a comment, rolls out
+a release. What every change needs (edits, commits, tests, tasks of the project) never is. Telling acts that
+mostly come together are one purpose. Several sessions show it, and ask for it in the same words; without
+words, more of them. The words are those that are far more frequent here than elsewhere.
 """
 
 import re

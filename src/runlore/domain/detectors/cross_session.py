@@ -1,9 +1,9 @@
 """`cross-session`: procedures that several sessions show, and no single one does (SKL-2).
 
-What they are is said in `asked.py`: work that is asked for in the same words, or that does the same telling thing.
-A session counts once however often it repeats something, and so does a run that stands in two sessions. Sessions
-of one project and of several count alike: each occurrence names its project. What is found does not depend on
-the order in which sessions are added.
+What they are is said in `asked.py`: work that is asked for in the same words, or does the same telling
+thing. A session counts once however often it repeats something, and so does a run that stands in two
+sessions. Sessions of one project and of several count alike: each occurrence names its project. What is
+found does not depend on the order in which sessions are added.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -218,7 +218,7 @@ def acts_of(step: Step) -> Iterator[Act]:
 
 
 def answers(command: StepCommand) -> bool:
-    """Whether it ends with an error where its answer is not the one hoped for: checks that failed, a conflict."""
+    """Whether it ends with an error where its answer is not the one hoped for: failed checks, a conflict."""
     return act_of(command.form) in _ANSWERING
 
 

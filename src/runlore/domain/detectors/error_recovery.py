@@ -191,34 +191,39 @@ def changed_words(before: str, after: str) -> tuple[tuple[str, str], ...]:
 def _recovery(failed: Step, between: Sequence[Step], fixed: Step) -> _Recovery | None:
     if not _acting(failed) or not _acting(fixed):
         return None
-    cause = cause_of(failed.error)
     confined = _CONFINED.search(failed.error)
     if confined and fixed.is_approved and not failed.is_approved and _acts(failed) & _acts(fixed):
         # Whatever it was given: what the sandbox does not let a program do is the same.
         act = " ".join(act_of(_acting(failed)[-1].form).split()[:2])
         pattern = f"{act} # {confined[0].lower()} -> {APPROVED}"
         return _Recovery(failed=failed, fixed=fixed, pattern=pattern)
-    if _TIMED_OUT.search(failed.error):
+    is_denied = confined and confined[0].lower() == "operation not permitted" and "=" not in fixed.text
+    if is_denied or _TIMED_OUT.search(failed.error):
         return None
-    if _same(failed, fixed):
-        fixes = _fixes(failed, between)
-        if not fixes:
-            is_again = not any(map(_does, between)) and _PASSING.search(failed.error) is not None
-            pattern = f"{cause} -> {AGAIN}"
-            return _Recovery(failed=failed, fixed=fixed, pattern=pattern) if is_again else None
+    return _unchanged(failed, between, fixed) if _same(failed, fixed) else _changed(failed, fixed)
+
+
+def _unchanged(failed: Step, between: Sequence[Step], fixed: Step) -> _Recovery | None:
+    """How a call came to succeed as it was: by what was done before it, or by itself."""
+    cause, fixes = cause_of(failed.error), _fixes(failed, between)
+    if fixes:
         told = " ; ".join(each.form for each in fixes)
-        return _Recovery(
-            failed=failed, fixes=fixes, fixed=fixed, pattern=f"{failed.form} -> {told} # {cause}"
-        )
+        pattern = f"{failed.form} -> {told} # {cause}"
+        return _Recovery(failed=failed, fixes=fixes, fixed=fixed, pattern=pattern)
+    is_again = not any(map(_does, between)) and _PASSING.search(failed.error) is not None
+    return _Recovery(failed=failed, fixed=fixed, pattern=f"{cause} -> {AGAIN}") if is_again else None
+
+
+def _changed(failed: Step, fixed: Step) -> _Recovery | None:
     for wrong, right in _pairs(failed, fixed):
         if _is_corrected(failed, wrong, right):
-            pattern = f"{wrong.form} -> {right.form} # {cause}"
+            pattern = f"{wrong.form} -> {right.form} # {cause_of(failed.error)}"
             return _Recovery(failed=failed, fixed=fixed, pattern=pattern)
     return None
 
 
 def cause_of(error: str) -> str:
-    """What an error says, whatever it says it of: its plain words without what is quoted, named or counted."""
+    """What an error says, whatever it says it of: its plain words without what is quoted or counted."""
     plain = _VALUES.sub(" ", error.lower())
     return " ".join(_PLAIN_WORDS.findall(plain)[:CAUSE_WORDS_MAX])
 

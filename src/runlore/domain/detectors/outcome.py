@@ -124,8 +124,9 @@ def failing_line(text: str) -> str:
 def error_line(text: str) -> str:
     """The line that tells best why a call failed: one that says so, the last of a traceback, or the last."""
     text = _ends(text)
-    telling = _any_of(TELLING).search(text.encode(errors="replace"))
-    line = telling[0].decode(errors="replace").strip() if telling else ""
+    data = text.encode(errors="replace")
+    telling = _any_of(TELLING).search(data)
+    line = "" if telling is None else data[telling.start() : telling.end()].decode(errors="replace").strip()
     line = line or next((each for each in _failing_lines(text) if not _says_nothing(each)), "")
     if not line:
         lines = (each.strip() for each in reversed(text.splitlines()))

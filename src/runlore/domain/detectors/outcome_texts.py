@@ -137,7 +137,8 @@ FAILURES: Sequence[TextRow] = (
 # Of a call that failed, the line that says why, wherever it stands among others that only say that it did.
 TELLING: Sequence[TextRow] = (
     _row(
-        r"^[^\n]{0,160}(?:operation not permitted|read-only file system|no such host|failed to listen on a port)"
+        r"^[^\n]{0,160}(?:operation not permitted|read-only file system|no such host"
+        r"|failed to listen on a port)"
         r"[^\n]{0,120}$",
         "open /x/cache: operation not permitted",
         "the machine said no, whatever failed of it afterwards",

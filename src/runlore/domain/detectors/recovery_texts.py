@@ -26,7 +26,8 @@ ABOUT_COMMAND: Sequence[TextRow] = (
         r"|flag provided but not defined|usage:|requires? an argument|missing (?:script|argument|required"
         r"|operand)"
         r"|is not a .{0,20}command|bad flag|no such (?:option|command|subcommand)|ambiguous argument"
-        r"|did you mean|no value for|no matches found|accepts (?:at most |between )?\d|can.t be blank|required (?:variable|flag|argument|option|parameter)"
+        r"|did you mean|no value for|no matches found|accepts (?:at most |between )?\d|can.t be blank"
+        r"|required (?:variable|flag|argument|option|parameter)"
         r"|(?:must|please) (?:be set|specify|provide|first)|is required\b|or use the --?\w|no such service",
         "unknown flag: --foo",
         "the command was written wrong",

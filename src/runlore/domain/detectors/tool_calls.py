@@ -15,7 +15,8 @@ _VALUE_CHARS_MAX, _FILES_MAX, _ARGUMENTS_MAX = 60, 8, 12
 _AGENTS = words("Task Agent spawn_agent task delegate delegate_task subagent new_task")
 _SKILLS = words("Skill activate_skill skill use_skill")
 _EDITS = words(
-    "Write Edit MultiEdit NotebookEdit apply_patch write_file replace write edit multiedit patch create insert"
+    "Write Edit MultiEdit NotebookEdit apply_patch write_file replace write edit multiedit patch create"
+    " insert"
     " str_replace_editor str_replace_based_edit_tool write_to_file replace_file_content edit_file create_file"
     " replace_in_file apply_diff search_replace str_replace insert_content"
 )

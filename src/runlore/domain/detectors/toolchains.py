@@ -1,5 +1,5 @@
-"""What everybody who works with a toolchain runs untold, and what every change needs. None of it says what the
-work was for; neither does a task of the project, which its task file tells."""
+"""What everybody who works with a toolchain runs untold, and what every change needs. None of it says what
+the work was for; neither does a task of the project, which its task file tells."""
 
 import re
 
@@ -7,8 +7,8 @@ from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.mined import StepCommand
 
 _EVERYDAY = {
-    "git": "add commit push pull fetch checkout switch branch stash reset restore rm mv clean init config clone"
-    " remote gc apply am",
+    "git": "add commit push pull fetch checkout switch branch stash reset restore rm mv clean init config"
+    " clone remote gc apply am",
     "go": "build test vet run fmt mod get install generate tool clean work",
     "cargo": "build test check run fmt clippy add update fetch clean",
     "npm": "install ci test start run exec i",
@@ -20,7 +20,8 @@ _EVERYDAY = {
     "poetry": "install add run lock",
     "bundle": "install exec",
     "dotnet": "build test run restore",
-    "mvn": "", "gradle": "", "gradlew": "", "make": "", "just": "", "task": "", "rake": "", "mise": "", "tox": "",
+    "mvn": "", "gradle": "", "gradlew": "", "make": "", "just": "", "task": "", "rake": "", "mise": "",
+    "tox": "",
     "nox": "", "invoke": "", "pytest": "", "ruff": "", "black": "", "mypy": "", "pyright": "", "eslint": "",
     "prettier": "", "tsc": "", "jest": "", "vitest": "", "gofmt": "", "goimports": "", "golangci-lint": "",
     "staticcheck": "", "rustfmt": "", "shellcheck": "", "isort": "", "flake8": "", "pylint": "", "npx": "",

@@ -91,7 +91,8 @@ def _summary(match: Match, written: Written) -> str:
     if match.heuristic is Heuristic.USER_CORRECTION:
         return f"The user's rule for {code_span(_short(written.commands[0]))}: {_rule(match)}"
     if is_fix(match):
-        return f"What to do when {code_span(_short(written.commands[0]))} fails{_why(match)}: {_remedy(match, written)}."
+        failed = code_span(_short(written.commands[0]))
+        return f"What to do when {failed} fails{_why(match)}: {_remedy(match, written)}."
     names = [_name(step.text) for step in written.steps if step.is_command and step.is_always]
     told = list(dict.fromkeys(names))
     more = [f"{len(told) - NAMED_MAX} more"] if len(told) > NAMED_MAX else []
@@ -308,7 +309,7 @@ def _verification(match: Match, written: Written) -> Iterator[str]:
         None,
     )
     if last is not None and last.text not in checks:
-        yield f"- {code_span(_short(last.text))} should end without an error; what it prints shows the outcome."
+        yield f"- {code_span(_short(last.text))} should end without an error: its output shows the outcome."
     if last is None and not checks:
         yield "Look whether what was to go is gone, and nothing else."
 

@@ -8,8 +8,8 @@
 | error-recovery | `fix-`, the command, and what the error says |
 | user-correction | `rule-` and the command |
 
-Behind it stands the project, where it is one. A name that is taken gets `-2`, `-3` and so on; one that some systems
-keep for a device gets `-skill`.
+Behind it stands the project, where it is one. A name that is taken gets `-2`, `-3` and so on; one that some
+systems keep for a device gets `-skill`.
 """
 
 import re

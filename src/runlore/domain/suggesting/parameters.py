@@ -130,7 +130,7 @@ def _beginning(texts: Sequence[str]) -> str:
 
 def _with_numbers(before: str, after: str, rests: Sequence[str]) -> tuple[str, str]:
     """A version is one word, though its parts are apart."""
-    if not all(rest[: len(rest) - len(after)].isdigit() for rest in rests):
+    if not all(rest[: len(rest) - len(after)].replace(".", "").isdigit() for rest in rests):
         return before, after
     return _NUMBERS[0].sub("", before), _NUMBERS[1].sub("", after)
 

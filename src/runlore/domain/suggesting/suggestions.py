@@ -1,4 +1,4 @@
-"""From what was found to what is suggested: united, supported, written, scored, each thing once, then named."""
+"""From what was found to what is suggested: united, supported, written, scored, each thing once, named."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,6 +7,7 @@ from dataclasses import replace
 from runlore.domain import limits
 from runlore.domain.detectors.episodes import key_of
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
+from runlore.domain.detectors.toolchains import is_everyday
 from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.bodies import body_of, description_of, trigger_of
 from runlore.domain.suggesting.fixes import is_fix
@@ -49,8 +50,8 @@ def suggestions_of(
 
 @dataclass(frozen=True, kw_only=True)
 class _Draft:
-    """A match with what is kept of it: `latest` holds the occurrences that stay as its evidence. `covered` are
-    the patterns of those that it tells as well."""
+    """A match with what is kept of it: `latest` holds the occurrences that stay as its evidence. `covered`
+    are the patterns of those that it tells as well."""
 
     match: Match
     latest: Match
@@ -59,13 +60,22 @@ class _Draft:
     covered: tuple[str, ...] = ()
 
     @property
+    def is_told(self) -> bool:
+        """Whether there is something to follow: of a fix a line that somebody could write again."""
+        lines = self.written.lines
+        return bool(self.written.commands) and not (
+            self.match.heuristic is Heuristic.ERROR_RECOVERY and any(line.is_script for line in lines)
+        )
+
+    @property
     def acts(self) -> frozenset[str]:
         """What it does, without what every change needs around it."""
         if is_fix(self.match):
             return frozenset({" ".join(self.match.pattern.partition(" -> ")[::2])})
-        done = (step for step in self.written.steps if step.is_command and step.is_always)
+        done = [step for step in self.written.steps if step.is_command and step.is_always]
+        told = [step for step in done if step.line is None or not is_everyday(step.line.commands[-1])]
         return frozenset(
-            key_of(step.line.commands[-1]) if step.line else step.text.split()[0] for step in done
+            key_of(step.line.commands[-1]) if step.line else step.text.split()[0] for step in told or done
         )
 
 

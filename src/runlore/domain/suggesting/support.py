@@ -1,8 +1,9 @@
 """What is supported well enough to be suggested (SKL-14), and what is new (SKL-18).
 
-Procedures, repeats and corrections need several sessions, or the user's own word. A fix may rest on one where
-error and remedy are specific: the program says itself what is wrong with the call, and what was changed can be told
-without values of the moment. What everybody runs untold, what a task file tells, and what only looks is no skill.
+Procedures, repeats and corrections need several sessions, or the user's own word. A fix may rest on one
+where error and remedy are specific: the program says itself what is wrong with the call, and what was changed
+can be told without values of the moment. What everybody runs untold, what a task file tells, and what only
+looks is no skill.
 """
 
 import re
@@ -22,6 +23,8 @@ SESSIONS_MIN = 2
 AGAIN_MIN = 3
 ERROR_WORDS_MIN = 2
 BEFORE_AND_AFTER = 2
+_GLOB, _QUOTES = "no matches found:", re.compile(r"['\"]")
+_WORD = re.compile(r"[a-z][a-z0-9_-]+")
 FEW_STEPS_MIN = 3
 # A path that leads nowhere is another one the next time.
 _NO_PATH = re.compile(
@@ -40,11 +43,17 @@ def is_supported(match: Match) -> bool:
         return True
     if match.heuristic is Heuristic.ERROR_RECOVERY:
         return _is_specific_fix(match)
-    if count_sessions(match) < SESSIONS_MIN:
-        return False
     if match.heuristic is Heuristic.USER_CORRECTION:
-        return True
-    return _is_procedure(match)
+        return _is_said_of_command(match)
+    return count_sessions(match) >= SESSIONS_MIN and _is_procedure(match)
+
+
+def _is_said_of_command(match: Match) -> bool:
+    """Whether the user's words are about the very command: they have a word in which it was changed."""
+    said = frozenset(_WORD.findall((match.request.own if match.request else "").lower()))
+    before, after = match.occurrences[-1].steps[0], match.occurrences[-1].steps[-1]
+    changed = (word for pair in changed_words(before.text, after.text) for word in pair)
+    return any(word in said for each in changed for word in _WORD.findall(each.lower()))
 
 
 def _is_procedure(match: Match) -> bool:
@@ -67,21 +76,25 @@ def _is_procedure(match: Match) -> bool:
 def _is_specific_fix(match: Match) -> bool:
     seen = match.occurrences[-1]
     failed, worked = seen.steps[0], seen.steps[-1]
+    is_short = len(seen.steps) <= BEFORE_AND_AFTER
     if len(cause_of(failed.error).split()) < ERROR_WORDS_MIN:
         return False
     if is_again(match):
         return len(match.occurrences) >= AGAIN_MIN
-    is_lost = (_looks_locally(failed) and len(seen.steps) <= BEFORE_AND_AFTER) or (
-        _NO_PATH.search(failed.error) and not _adds_flag(failed, worked)
-    )
-    if (is_lost and not _is_of_shell(failed.error)) or any(_is_unsafe(step) for step in seen.steps[1:]):
+    if _is_of_moment(failed, worked, is_short=is_short) or any(map(_is_unsafe, seen.steps[1:])):
         return False
-    if is_approval(match):
-        return True
-    if is_about_code(failed.error) and len(seen.steps) <= BEFORE_AND_AFTER:
-        return False
+    if is_approval(match) or (is_short and is_about_code(failed.error)):
+        return is_approval(match)
     is_spoken = is_about_command(failed.error) or any(speaks(each, failed.error) for each in failed.commands)
-    return is_spoken or count_sessions(match) >= SESSIONS_MIN or len(seen.steps) > BEFORE_AND_AFTER
+    return is_spoken or count_sessions(match) >= SESSIONS_MIN or not is_short
+
+
+def _is_of_moment(failed: Step, worked: Step, *, is_short: bool) -> bool:
+    """Whether only a path was mistyped, or something was looked for elsewhere; a glob has to be the same."""
+    if _GLOB in failed.error:
+        return failed.error.rpartition(_GLOB)[2].strip() not in _QUOTES.sub("", worked.text)
+    is_lost = _NO_PATH.search(failed.error) is not None and not _adds_flag(failed, worked)
+    return is_lost or (is_short and _looks_locally(failed))
 
 
 def _looks_locally(step: Step) -> bool:
@@ -89,10 +102,6 @@ def _looks_locally(step: Step) -> bool:
         command.kind is CommandKind.LOOKING and command.form.partition(" ")[0] in LOCAL_PROGRAMS
         for command in step.commands
     )
-
-
-def _is_of_shell(error: str) -> bool:
-    return "no matches found" in error
 
 
 def _adds_flag(failed: Step, worked: Step) -> bool:
