@@ -22,7 +22,7 @@ def test_the_pip_example_of_the_seed_is_a_recovery() -> None:
     match = error_recovery(session(run("install it", *calls)))
     assert match is not None
     assert match.heuristic is Heuristic.ERROR_RECOVERY
-    assert match.pattern == "pip install -> pip install"
+    assert match.pattern == "pip install -> pip install # error no matching distribution"
     before, after = match.occurrences[0].steps
     assert (before.outcome, after.outcome) == (Outcome.FAILED, Outcome.SUCCEEDED)
     assert changed_words(before.text, after.text) == (("request", "requests"),)
@@ -114,7 +114,7 @@ def test_what_fixed_a_call_that_then_succeeded_is_the_fix() -> None:
     match = error_recovery(session(run("test it", *calls)))
     assert match is not None
     assert [step.text for step in match.occurrences[0].steps] == steps
-    assert match.pattern == "npm test -> npm install"
+    assert match.pattern == "npm test -> npm install # error cannot find module"
     assert recovered(*calls[:1], ok("docker compose up -d"), calls[2]) == [
         "npm test",
         "docker compose up -d",
@@ -165,7 +165,7 @@ def test_the_most_repeated_wins_then_the_most_recent() -> None:
     assert recovered(*push, *pip) == ["pip install request", "pip install requests"]
     match = error_recovery(session(run("x", *pip, *push, *pip, *push[:0]), run("y", *push, *pip)))
     assert match is not None
-    assert match.pattern == "pip install -> pip install"
+    assert match.pattern == "pip install -> pip install # no matching distribution"
     assert len(match.occurrences) == 3
 
 

@@ -24,6 +24,7 @@ WORDLESS_SESSIONS_MIN, READING_SESSIONS_MIN = 4, 5
 TOGETHER_MIN, WITHIN_MIN, ASKING_WITHIN_MIN = 0.4, 0.8, 0.5
 WORD_SHARE_MIN, WORD_LIFT_MIN = 0.25, 2.0
 NAME_WORDS_MAX = 4
+TOLD_WORDS_MIN = 3
 _LISTING = re.compile(r"(?:^|[_/ -])(?:list|search|query)(?:$|[_/ -])")
 _PARTS = re.compile(r"[\s_-]+")
 _GENERAL = frozenset({AGENT, EDIT, SKILL})
@@ -125,7 +126,9 @@ def is_telling(act: Act) -> bool:
     """Whether an act says what the work was for."""
     if act.command is None:
         return act.key.partition(" ")[0] not in _GENERAL
-    if act.command.kind is CommandKind.FILES or act.key.partition(" ")[0] in RUNNING:
+    words = act.key.split()
+    # What an interpreter runs says what for where it is told to do something.
+    if act.command.kind is CommandKind.FILES or (words[0] in RUNNING and len(words) < TOLD_WORDS_MIN):
         return False
     return not is_everyday(act.command)
 

@@ -28,12 +28,16 @@ _EVERYDAY = {
     "brew": "install", "apt": "install update", "apt-get": "install update",
 }  # fmt: skip
 EVERYDAY = {program: frozenset(words.split()) for program, words in _EVERYDAY.items()}
+# A task that brings something to others, whatever runs it.
+_SHIPPING = re.compile(r"(?:^|[\s:_-])(?:deploy|publish|release|migrate)(?:$|[\s:_-])")
 _PYTHON = re.compile(r"^(?:python3?|pypy) (?:pytest|pip|unittest|mypy|build|venv)\b")
 
 
 def is_everyday(command: StepCommand) -> bool:
     """Whether a command is what its toolchain is there for, or a task of the project."""
     program, _, behind = act_of(command.form).partition(" ")
+    if _SHIPPING.search(behind):
+        return False
     words = EVERYDAY.get(program)
     if words is None:
         return _PYTHON.match(command.form) is not None

@@ -94,7 +94,7 @@ def _is_of_moment(failed: Step, worked: Step, *, is_short: bool) -> bool:
     if _GLOB in failed.error:
         return failed.error.rpartition(_GLOB)[2].strip() not in _QUOTES.sub("", worked.text)
     is_lost = _NO_PATH.search(failed.error) is not None and not _adds_flag(failed, worked)
-    return is_lost or (is_short and _looks_locally(failed))
+    return is_short and (is_lost or _looks_locally(failed))
 
 
 def _looks_locally(step: Step) -> bool:
