@@ -10,7 +10,7 @@ from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.detectors.tool_calls import describe_call
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
-from tests.domain.mined_runs import Call, Said, failed, ok, run, session, unknown
+from tests.domain.detectors.mined_runs import Call, Said, failed, ok, run, session, unknown
 
 
 def suggested(*sessions: tuple[MinedRun, ...]) -> tuple[Suggestion, ...]:
