@@ -93,3 +93,9 @@ def match(
         occurrences=occurrences,
         asked_name=asked_name,
     )
+
+
+def shown(heuristic: Heuristic, *calls: str | Failed, pattern: str = "", asked_name: str = "") -> Match:
+    """A pattern that three sessions show with the same calls."""
+    seen = (steps(*calls, session=name, day=day) for day, name in enumerate("abc"))
+    return match(heuristic, *seen, pattern=pattern, asked_name=asked_name)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from runlore.domain.detectors.cross_session import CrossSession
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import UserRequest
 from runlore.domain.detectors.mined_json import parse_mined, serialize_mined
 from runlore.domain.detectors.mining import NumberedTranscriptEvent, mine_run
-from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
 from runlore.domain.runs.journal import EventType
@@ -17,12 +17,12 @@ from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.suspicion.scan import BIDIRECTIONAL
 from runlore.domain.text.safe_text import hidden_characters
-from tests.domain.suggesting.suggesting_matches import START, failed, match, steps
+from tests.domain.suggesting.suggesting_matches import START, failed, match, shown, steps
 
 pytestmark = pytest.mark.req("TNT-4")
 
 SIGNS = ["\u200b", "\u202e", "\u2066", "\ufeff", "\x1b", "\x08", "\U000e0041", "\u00ad"]
-WORK = ("ruff check --fix src", "mypy --strict src", "pytest -q tests", "make package")
+WORK = ("npm run pack", "docker push shop", "helm upgrade shop charts", "gh release create v1")
 
 
 def only(found: Match) -> Suggestion:
@@ -41,7 +41,7 @@ def assert_flagged(suggestion: Suggestion, sign: str) -> None:
 
 
 def test_plain_work_is_not_flagged() -> None:
-    suggestion = only(match(Heuristic.MULTI_STEP, steps(*WORK)))
+    suggestion = only(shown(Heuristic.MULTI_STEP, *WORK))
 
     assert (suggestion.provenance.needs_review, suggestion.provenance.sources) == (False, ())
 
@@ -51,39 +51,39 @@ def test_plain_work_is_not_flagged() -> None:
 def test_a_sign_in_any_command_flags(sign: str, place: int) -> None:
     calls = [f"{call[:-1]}{sign}{call[-1]}" if index == place else call for index, call in enumerate(WORK)]
 
-    assert_flagged(only(match(Heuristic.MULTI_STEP, steps(*calls))), sign)
+    assert_flagged(only(shown(Heuristic.MULTI_STEP, *calls)), sign)
 
 
 @pytest.mark.parametrize("sign", SIGNS)
 def test_a_sign_behind_a_command_or_behind_a_very_long_one_flags(sign: str) -> None:
-    noted = f"make package # as al{sign}ways"
-    long = f"make package NOTE={'x' * 2_500} && make no{sign}tes"
+    noted = f"gh release create v1 # as al{sign}ways"
+    long = f"gh release create v1 --notes {'x' * 2_500} && make no{sign}tes"
 
-    assert_flagged(only(match(Heuristic.MULTI_STEP, steps(*WORK[:3], noted))), sign)
-    assert_flagged(only(match(Heuristic.MULTI_STEP, steps(*WORK[:3], long))), sign)
+    assert_flagged(only(shown(Heuristic.MULTI_STEP, *WORK[:3], noted)), sign)
+    assert_flagged(only(shown(Heuristic.MULTI_STEP, *WORK[:3], long)), sign)
 
 
 @pytest.mark.parametrize("sign", SIGNS)
 def test_a_sign_in_the_error_flags(sign: str) -> None:
-    calls = steps(failed("pip install request", f"error: no{sign} such thing"), "pip install requests")
+    calls = (failed("pip install request", f"error: no{sign} such package"), "pip install requests")
 
-    assert_flagged(only(match(Heuristic.ERROR_RECOVERY, calls)), sign)
+    assert_flagged(only(shown(Heuristic.ERROR_RECOVERY, *calls)), sign)
 
 
 @pytest.mark.parametrize(
     ("error", "is_flagged"),
     [
-        ("\x1b[31merror\x1b[0m: no such thing", False),
-        ("\x1b[1;38;5;196merror:\x1b[m no such thing", False),
-        ("error: \x1b[8mno such thing", True),
-        ("error: \x1b[2Jno such thing", True),
-        ("error: \x1b]52;c;AAAA\x07no such thing", True),
+        ("\x1b[31merror\x1b[0m: no such package", False),
+        ("\x1b[1;38;5;196merror:\x1b[m no such package", False),
+        ("error: \x1b[8mno such package", True),
+        ("error: \x1b[2Jno such package", True),
+        ("error: \x1b]52;c;AAAA\x07no such package", True),
     ],
 )
 def test_the_colours_of_an_error_hide_nothing(error: str, is_flagged: bool) -> None:
-    calls = steps(failed("pip install request", error), "pip install requests")
+    calls = (failed("pip install request", error), "pip install requests")
 
-    assert only(match(Heuristic.ERROR_RECOVERY, calls)).provenance.needs_review is is_flagged
+    assert only(shown(Heuristic.ERROR_RECOVERY, *calls)).provenance.needs_review is is_flagged
 
 
 @pytest.mark.parametrize("sign", SIGNS)
@@ -106,7 +106,7 @@ def test_a_stored_run_knows_it_too(sign: str) -> None:
         return NumberedTranscriptEvent(number=number, at=START, type=kind, body=told)
 
     events = [event(2, EventType.INPUT, text="go on")]
-    for number, command in enumerate((*WORK, f"make rele{sign}ase"), start=3):
+    for number, command in enumerate((*WORK, f"helm rollback sh{sign}op"), start=3):
         call_id = f"c{number}"
         events += [
             event(
@@ -114,9 +114,19 @@ def test_a_stored_run_knows_it_too(sign: str) -> None:
             ),
             event(2 * number + 1, EventType.TOOL_RESULT, call_id=call_id, output="fine", exit_code=0),
         ]
-    mined = mine_run(
-        events, session_id=SessionId("ses_a"), run_id=RunId("run_a"), agent="codex", project="acme"
-    )
-    for run in (mined, parse_mined(serialize_mined(mined))):
-        (found,) = suggestions_of(matches_of_session([run]))
+    mined = [
+        mine_run(
+            events,
+            session_id=SessionId(f"ses_{name}"),
+            run_id=RunId(f"run_{name}"),
+            agent="codex",
+            project="acme",
+        )
+        for name in "abcd"
+    ]
+    for runs in (mined, [parse_mined(serialize_mined(run)) for run in mined]):
+        across = CrossSession()
+        for run in runs:
+            across.add([run])
+        (found,) = suggestions_of(across.matches())
         assert_flagged(found, sign)

@@ -97,7 +97,7 @@ def _summary(match: Match, written: Written) -> str:
     told = list(dict.fromkeys(names))
     more = [f"{len(told) - NAMED_MAX} more"] if len(told) > NAMED_MAX else []
     done = _join_words([*map(code_span, told[:NAMED_MAX]), *more])
-    purpose = " ".join(word.strip("/") for word in match.words)
+    purpose = visible(" ".join(word.strip("/") for word in match.words))
     return f"How to do “{purpose}” here: {done}." if purpose else f"Run {done}."
 
 
@@ -148,7 +148,7 @@ def _is_private(ask: str) -> bool:
 def _projects(match: Match) -> list[str]:
     """The projects where it was seen; none where that are many, or one is not known."""
     names = {each.project_name or project_name(each.project) for each in match.occurrences}
-    return sorted(names) if len(names) <= PROJECTS_MAX and all(names) else []
+    return sorted(map(visible, names)) if len(names) <= PROJECTS_MAX and all(names) else []
 
 
 def _often(times: int, sessions: int) -> str:
@@ -160,7 +160,7 @@ def _often(times: int, sessions: int) -> str:
 def _rule(match: Match) -> str:
     """What the user said, in their words."""
     said = " ".join((match.request.own if match.request else "").split())
-    return f"“{excerpt(said, limits.PREVIEW_CHARS_MAX)}”"
+    return f"“{visible(excerpt(said, limits.PREVIEW_CHARS_MAX))}”"
 
 
 def _why(match: Match) -> str:
