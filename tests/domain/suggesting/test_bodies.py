@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.detectors.mined import UserRequest
 from runlore.domain.guard import first_secret
 from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.suggesting.bodies import changed_words, word_changes
@@ -20,7 +21,7 @@ from runlore.domain.suggestion import Suggestion
 from runlore.domain.taint import Provenance
 from runlore.domain.text.safe_text import hidden_characters
 from tests.domain.guard.guard_samples import github_token
-from tests.domain.suggesting.suggesting_matches import failed, match, occurrence, steps
+from tests.domain.suggesting.suggesting_matches import failed, match, occurrence, shown, steps
 
 pytestmark = pytest.mark.req("SKL-4")
 
@@ -40,90 +41,79 @@ def asked(*commands: str) -> Match:
     return match(Heuristic.EXPLICIT_INSTRUCTION, steps(*commands), asked_name="asked")
 
 
+def said(found: Match, words: str) -> Match:
+    """A match with what the user said of it."""
+    (step, *_) = found.occurrences[0].steps
+    request = UserRequest(run_id=step.run_id, number=2, at=step.at, text=words, own=words)
+    return replace(found, request=request)
+
+
 def test_a_procedure_is_told_in_four_sections() -> None:
-    found = suggested(
-        match(
-            Heuristic.MULTI_STEP,
-            steps("git clone https://github.com/example/repo.git", "cd repo", "npm install", "npm test"),
-        )
-    )
+    calls = ("docker build -t shop .", "docker push shop", "helm upgrade shop charts", "npm test")
+    found = suggested(shown(Heuristic.MULTI_STEP, *calls))
 
     assert found.body == (
         "## Overview\n\n"
-        "A procedure to set up a project, in 4 steps:"
-        " `git clone <url>`, `cd`, `npm install` and `npm test`.\n\n"
-        "Seen once in one session, in `acme`.\n\n"
+        "Run `docker build`, `docker push shop`, `helm upgrade shop` and `npm test`."
+        " Use it when building, pushing changes and deploying in acme.\n\n"
+        "Seen 3 times in 3 sessions, in `acme`.\n\n"
         "## Step-by-Step\n\n"
-        "1. `git clone https://github.com/example/repo.git`\n2. `cd repo`\n3. `npm install`\n"
+        "1. `docker build -t shop .`\n2. `docker push shop`\n3. `helm upgrade shop charts`\n"
         "4. `npm test`\n\n"
         "## Common Pitfalls\n\n"
-        "- Stop at the first step that fails.\n\n"
+        "- None was met.\n\n"
         "## Verification\n\n"
-        "`npm test` should exit with code 0.\n"
+        "- `docker build -t shop .` should exit with code 0.\n- `npm test` should exit with code 0.\n"
     )
-    assert found.commands == (
-        "git clone https://github.com/example/repo.git",
-        "cd repo",
-        "npm install",
-        "npm test",
-    )
-    assert found.description == (
-        "How to set up a project: `git clone <url>`, `cd`, `npm install` and `npm test`."
-        " Use it when setting up a project, installing dependencies and running tests."
-    )
-    assert found.trigger.topic == "git"
-    assert set(found.trigger.actions) >= {"clone", "install", "test"}
+    assert found.commands == calls
+    assert found.trigger.topic == "docker"
+    assert set(found.trigger.actions) >= {"build", "push", "test"}
 
 
 def test_a_recovery_shows_both_commands_and_the_words_that_changed() -> None:
     error = "ERROR: No matching distribution found for request"
     found = suggested(
-        match(Heuristic.ERROR_RECOVERY, steps(failed("pip install request", error), "pip install requests"))
+        shown(Heuristic.ERROR_RECOVERY, failed("pip install request", error), "pip install requests")
     )
 
     assert (
         "| Before | After |\n| --- | --- |\n| `pip install request` | `pip install requests` |" in found.body
     )
     assert "What changed: `request` became `requests`." in found.body
-    assert f"- `pip install request` failed with exit code 1: `{error}`" in found.body
+    assert f"- `pip install request` fails with `{error}`" in found.body
     assert found.commands == ("pip install request", "pip install requests")
 
 
-def test_a_correction_tells_what_is_wanted_and_what_is_not() -> None:
-    found = suggested(match(Heuristic.USER_CORRECTION, steps("npm run build", "npm run build:prod")))
+@pytest.mark.req("SKL-17")
+def test_a_correction_tells_the_rule_in_the_words_of_the_user() -> None:
+    found = match(Heuristic.USER_CORRECTION, steps("npm run build", "npm run build:prod"))
+    told = suggested(said(found, "always build for prod here"))
 
-    assert "Run `npm run build:prod` rather than `npm run build`." in found.body
-    assert "- `npm run build` is not what the user wants here." in found.body
+    assert "The user's rule for `npm run build`: “always build for prod here”" in told.body
+    assert "2. As it was done then: `npm run build:prod`" in told.body
+    assert suggestions_of([said(found, "that is not what I meant")]) == ()
 
 
-def test_pitfalls_are_the_failures_that_were_seen() -> None:
+def test_pitfalls_are_the_failures_that_were_seen_with_what_worked() -> None:
+    broken = failed("helm upgrade shop", "Error: chart argument is required", 2)
     found = suggested(
-        match(
-            Heuristic.CROSS_SESSION,
-            steps(
-                failed("make test", "make: *** No rule to make target 'test'", 2), "make check", session="a"
-            ),
-            steps(
-                failed("make test", "make: *** No rule to make target 'test'", 2), "make check", session="b"
-            ),
-            pattern="make test -> make check",
-        )
+        shown(Heuristic.CROSS_SESSION, "docker push shop", broken, "helm upgrade shop charts", "npm test")
     )
 
-    section = found.body.partition("## Common Pitfalls")[2].partition("## Verification")[0]
-    assert section.count("- ") == 1
-    assert "`make test` failed with exit code 2" in section
-    assert "No rule to make target" in section
-    assert found.name == "error-make-test"
-
-
-def test_verification_is_every_step_that_checks() -> None:
-    found = suggested(
-        match(Heuristic.MULTI_STEP, steps("npm ci", "npm run lint", "npm test", "git push origin main"))
+    section = found.body.partition("## Common Pitfalls\n\n")[2].partition("\n\n## Verification")[0]
+    assert section == (
+        "- `helm upgrade shop` failed: `Error: chart argument is required`."
+        " `helm upgrade shop charts` worked."
     )
 
-    told = "Each of these should exit with code 0: `npm run lint` and `npm test`."
-    assert found.body.endswith(f"## Verification\n\n{told}\n")
+
+def test_verification_is_every_step_that_checks_and_the_last_one() -> None:
+    found = suggested(shown(Heuristic.MULTI_STEP, "npm ci", "npm run lint", "npm test", "npm publish"))
+
+    assert found.body.partition("## Verification\n\n")[2] == (
+        "- `npm run lint` should exit with code 0.\n- `npm test` should exit with code 0.\n"
+        "- `npm publish` should end without an error: its output shows the outcome.\n"
+    )
 
 
 @given(text=NASTY)
@@ -153,10 +143,16 @@ def test_whatever_a_command_holds_the_body_has_its_four_sections(
 ) -> None:
     matches = [
         asked(f"make deploy {command}", "make test"),
-        match(
-            Heuristic.USER_CORRECTION,
-            steps(failed(f"make {value}", error), f"make {value} {command}"),
-            pattern="b",
+        said(
+            match(
+                Heuristic.USER_CORRECTION,
+                steps(failed(f"make {value}", error), f"make {value} deploy {command}"),
+                pattern="b",
+            ),
+            f"deploy {value} {error}",
+        ),
+        shown(
+            Heuristic.ERROR_RECOVERY, failed(f"npm publish {value}", error), f"npm publish {value} {command}"
         ),
     ]
     for found in suggestions_of(matches):
@@ -183,12 +179,15 @@ def test_a_body_is_bounded_whatever_was_run() -> None:
 def test_no_secret_of_a_command_or_an_error_is_told() -> None:
     token = github_token()
     found = suggested(
-        match(
-            Heuristic.USER_CORRECTION,
-            steps(
-                failed(f"npm publish --token {token}", f"denied for {token}"),
-                f"npm publish --token {token} --access public",
+        said(
+            match(
+                Heuristic.USER_CORRECTION,
+                steps(
+                    failed(f"npm publish --token {token}", f"denied for {token}"),
+                    f"npm publish --token {token} --access public",
+                ),
             ),
+            f"give it access with {token}",
         )
     )
     told = str(serialize(found))

@@ -9,10 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.suggesting.lines import lines_of
 from runlore.domain.suggesting.naming import choose_name, is_valid_name, slug, unique_name
-from runlore.domain.suggesting.parameters import write_procedure
+from runlore.domain.suggesting.parameters import write_match
 from runlore.domain.suggesting.suggestions import suggestions_of
-from tests.domain.suggesting.suggesting_matches import failed, match, steps
+from tests.domain.suggesting.suggesting_matches import failed, match, shown, steps
 
 pytestmark = pytest.mark.req("SKL-4")
 
@@ -39,7 +40,7 @@ HOSTILE = st.text(st.characters(codec="utf-8"), max_size=400) | st.sampled_from(
 
 def named(found: Match) -> str:
     """The name that a match wants."""
-    return choose_name(found, write_procedure(found).lines)
+    return choose_name(found, write_match(found).lines)
 
 
 @pytest.mark.parametrize(
@@ -50,35 +51,42 @@ def named(found: Match) -> str:
                 Heuristic.MULTI_STEP,
                 steps("git clone https://github.com/example/repo.git", "cd repo", "npm install", "npm test"),
             ),
-            "procedure-git",
+            "git-clone-npm-install-acme",
         ),
         (
-            match(Heuristic.ERROR_RECOVERY, steps(failed("pip install request"), "pip install requests")),
-            "error-pip",
+            match(
+                Heuristic.ERROR_RECOVERY,
+                steps(failed("pip install request", "No matching distribution"), "pip install requests"),
+            ),
+            "fix-pip-install-no-matching-distribution-acme",
         ),
         (
             match(Heuristic.USER_CORRECTION, steps(failed("npm run build"), "npm run build:prod")),
-            "user-correction-build",
+            "rule-npm-run-build-prod-acme",
         ),
-        (match(Heuristic.USER_CORRECTION, steps("npm test", "pnpm test")), "user-correction-pnpm"),
+        (
+            replace(match(Heuristic.CROSS_SESSION, steps("docker push a")), words=("ship", "the", "shop")),
+            "ship-the-shop-acme",
+        ),
+        (match(Heuristic.USER_CORRECTION, steps("npm test", "pnpm test")), "rule-pnpm-test-acme"),
         (
             match(Heuristic.USER_CORRECTION, steps("docker build .", "docker build --no-cache .")),
-            "user-correction-no-cache",
+            "rule-docker-build-acme",
         ),
-        (match(Heuristic.USER_CORRECTION, steps("make test -k", "make test")), "user-correction-make"),
-        (match(Heuristic.REPEATED_ACTION, steps("go test ./...", "go test ./a/...")), "repeated-go-test"),
+        (match(Heuristic.USER_CORRECTION, steps("make test -k", "make test")), "rule-make-test-acme"),
+        (match(Heuristic.REPEATED_ACTION, steps("go test ./...", "go test ./a/...")), "go-test-acme"),
         (
             match(Heuristic.REPEATED_ACTION, steps("docker build -t a:1 .", "docker build -t b:2 .")),
-            "repeated-docker-build",
+            "docker-build-acme",
         ),
         (
             match(Heuristic.EXPLICIT_INSTRUCTION, steps("docker-compose up -d"), asked_name="Docker dev!"),
             "docker-dev",
         ),
-        (match(Heuristic.EXPLICIT_INSTRUCTION, steps("make deploy"), asked_name="🚀"), "procedure-make"),
+        (match(Heuristic.EXPLICIT_INSTRUCTION, steps("make deploy"), asked_name="🚀"), "make-deploy-acme"),
         (
             match(Heuristic.CROSS_SESSION, steps("go test ./...", "golangci-lint run")),
-            "procedure-go-test-golangci-lint",
+            "go-test-golangci-lint-run-acme",
         ),
     ],
 )
@@ -89,13 +97,13 @@ def test_each_heuristic_has_its_own_form_of_name(found: Match, name: str) -> Non
 @pytest.mark.parametrize(
     ("command", "name"),
     [
-        ("./run.sh --fast", "procedure-run"),
-        ("FOO=1 make test", "procedure-make"),
-        ("sudo apt-get install jq", "procedure-apt-get"),
-        ("sudo -u postgres psql -c 'select 1'", "procedure-psql"),
-        ("env -i PATH=/bin cargo build", "procedure-cargo"),
-        ("🚀 launch", "procedure-make"),
-        ("!!! now", "procedure-make"),
+        ("./run.sh --fast", "run-sh-make-test-lint-acme"),
+        ("FOO=1 make test", "make-test-lint-acme"),
+        ("sudo apt-get install jq", "apt-get-install-make-test-acme"),
+        ("sudo -u postgres psql -c 'select 1'", "psql-make-test-lint-acme"),
+        ("env -i PATH=/bin cargo build", "cargo-build-make-test-acme"),
+        ("🚀 launch", "make-test-lint-acme"),
+        ("!!! now", "make-test-lint-acme"),
     ],
 )
 def test_names_are_made_of_what_a_command_is_about(command: str, name: str) -> None:
@@ -103,11 +111,11 @@ def test_names_are_made_of_what_a_command_is_about(command: str, name: str) -> N
 
 
 def test_a_command_that_is_about_nothing_still_has_a_name() -> None:
-    (step, *rest) = steps("make", "make test")
-    nothing = replace(step, commands=tuple(replace(command, topic="") for command in step.commands))
+    (step,) = steps("make")
+    nothing = replace(step, commands=tuple(replace(command, form="") for command in step.commands))
+    found = match(Heuristic.MULTI_STEP, (nothing,))
 
-    assert named(match(Heuristic.MULTI_STEP, (nothing,))) == "procedure-shell"
-    assert named(match(Heuristic.MULTI_STEP, (nothing, *rest))) == "procedure-make"
+    assert choose_name(found, lines_of([nothing])) == "shell-acme"
 
 
 @given(text=HOSTILE, chars_max=st.integers(1, 64))
@@ -155,31 +163,19 @@ def _before(wanted: str, number: int) -> list[str]:
     return names
 
 
-def test_two_of_one_name_are_told_apart_by_what_they_do_in_any_order() -> None:
-    found = [
-        match(Heuristic.MULTI_STEP, steps("make a", "npm install", "npm test", "npm run build", session=name))
-        for name in "a"
-    ] + [
-        match(
-            Heuristic.MULTI_STEP, steps("make b", "cargo build", "cargo test", "cargo clippy", session="b")
-        ),
-        match(
-            Heuristic.MULTI_STEP, steps("make c", "alembic upgrade head", "ruff check", "mypy ."), pattern="z"
-        ),
+def test_two_of_one_name_are_told_apart_in_any_order() -> None:
+    rows = [
+        shown(Heuristic.CROSS_SESSION, "npm ci", f"{program} deploy shop", "npm test")
+        for program in ("fly", "nomad", "serverless")
     ]
+    found = [replace(row, words=("ship", "it")) for row in rows]
     told = {
-        tuple(
-            (each.name, each.pattern) for each in suggestions_of(order, taken=frozenset({"procedure-make"}))
-        )
+        tuple((each.name, each.pattern) for each in suggestions_of(order, taken=frozenset({"ship-it-acme"})))
         for order in permutations(found)
     }
 
     assert len(told) == 1
-    assert {name for name, _ in next(iter(told))} == {
-        "procedure-make-a-npm-install-test",
-        "procedure-make-b-cargo-build-test",
-        "procedure-make-c-alembic-upgrade-ruff",
-    }
+    assert {name for name, _ in next(iter(told))} == {"ship-it-acme-2", "ship-it-acme-3", "ship-it-acme-4"}
 
 
 @pytest.mark.parametrize("name", ["con", "prn", "aux", "nul", "com0", "com1", "com9", "lpt0", "lpt9"])

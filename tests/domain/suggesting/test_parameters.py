@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.suggesting.lines import lines_of
-from runlore.domain.suggesting.parameters import Written, write_procedure
+from runlore.domain.suggesting.parameters import Written, write_match
 from runlore.domain.suggesting.words import unquote_word, words_of
 from tests.domain.suggesting.suggesting_matches import failed, match, steps
 
@@ -21,7 +21,7 @@ WORDS = st.text(st.characters(codec="ascii", categories=["L", "N", "P", "S"]), m
 
 def seen(*commands: str) -> Written:
     """One command, as each of several sessions ran it."""
-    return write_procedure(
+    return write_match(
         match(
             Heuristic.CROSS_SESSION,
             *(steps(command, session=f"s{at}", day=at) for at, command in enumerate(commands)),
@@ -72,19 +72,18 @@ def test_examples_are_kept_the_latest_first_and_each_once() -> None:
 
 
 def test_the_same_values_at_two_places_are_one_parameter_and_others_are_told_apart() -> None:
-    found = write_procedure(
+    found = write_match(
         match(
             Heuristic.MULTI_STEP,
-            steps("docker build -t a:1 x", "docker push a:1", "cd x", "make up", session="a"),
-            steps("docker build -t b:2 y", "docker push b:2", "cd y", "make up", session="b"),
+            steps("docker build -t a:1 x", "docker push a:1", "make -C x up", session="a"),
+            steps("docker build -t b:2 y", "docker push b:2", "make -C y up", session="b"),
         )
     )
 
     assert found.commands == (
         "docker build -t <image> <value>",
         "docker push <image>",
-        "cd <value>",
-        "make up",
+        "make -C <value> up",
     )
 
 
@@ -107,14 +106,14 @@ def test_the_same_values_at_two_places_are_one_parameter_and_others_are_told_apa
     ],
 )
 def test_a_value_of_the_moment_is_a_parameter_even_when_seen_once(command: str, told: str) -> None:
-    found = write_procedure(match(Heuristic.EXPLICIT_INSTRUCTION, steps(command, "make deploy")))
+    found = write_match(match(Heuristic.EXPLICIT_INSTRUCTION, steps(command, "make deploy")))
 
     assert found.commands[0] == told
 
 
 def test_a_text_that_was_written_for_once_is_not_repeated() -> None:
     text = "A long message that tells what was done and why\n\nand goes on for several lines"
-    found = write_procedure(
+    found = write_match(
         match(
             Heuristic.EXPLICIT_INSTRUCTION,
             steps(f"gh release create v1 --notes '{text}'", "make deploy"),
@@ -125,7 +124,7 @@ def test_a_text_that_was_written_for_once_is_not_repeated() -> None:
 
 
 def test_what_was_put_right_is_never_a_parameter() -> None:
-    found = write_procedure(
+    found = write_match(
         match(
             Heuristic.ERROR_RECOVERY,
             steps(failed("pip install request -t /tmp/x"), "pip install requests -t /tmp/x", session="a"),
@@ -140,7 +139,7 @@ def test_what_was_put_right_is_never_a_parameter() -> None:
 
 
 def test_of_several_mistakes_of_one_kind_the_shortest_stands_for_all() -> None:
-    found = write_procedure(
+    found = write_match(
         match(
             Heuristic.ERROR_RECOVERY,
             steps(failed("pip install request"), "pip install requests", session="a"),
@@ -196,7 +195,7 @@ def test_words_stand_where_they_are_said_to_stand(text: str) -> None:
 
 
 def test_a_row_is_told_once_however_often_it_was_gone_through() -> None:
-    found = write_procedure(
+    found = write_match(
         match(
             Heuristic.MULTI_STEP,
             steps(
@@ -214,5 +213,11 @@ def test_a_row_is_told_once_however_often_it_was_gone_through() -> None:
         )
     )
 
-    assert found.commands == ("go build <path>", "go test <path-2>", "go vet ./...")
-    assert found.left_out == 6
+    assert [command.partition(" <")[0] for command in found.commands] == [
+        "go build ./a",
+        "go test ./a",
+        "git add a.go",
+        "git commit -m",
+        "go vet ./...",
+        "git push --force-with-lease origin main",
+    ]

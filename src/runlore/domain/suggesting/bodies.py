@@ -8,7 +8,7 @@ right, the checks that were run. What takes something away is never how to see w
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 
 from runlore.domain import limits
 from runlore.domain.detectors.episodes import answers
@@ -326,7 +326,8 @@ def _commands(written: Written) -> list[StepCommand]:
 def _name(text: str) -> str:
     """The first words of a command: what it does."""
     words = [word for word in text.split() if "=" not in word or word.startswith("-")]
-    plain = [word for word in words[1:4] if word[0].isalpha() and "/" not in word and "<" not in word]
+    before_flags = takewhile(lambda word: not word.startswith("-"), words[1:4])
+    plain = [word for word in before_flags if word[0].isalpha() and "/" not in word and "<" not in word]
     return " ".join([*words[:1], *plain[:2]])
 
 
