@@ -86,7 +86,16 @@ def test_a_session_shows_what_it_shows_when_it_is_asked_after_each_run(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(over_session, "STEPS_MAX", steps_max)
         found = matches_of_session(runs)
-    assert found == asked_after_each_run(runs, steps_max=steps_max)
+    told = asked_after_each_run(runs, steps_max=steps_max)
+    assert [each for each in found if not is_recovery(each)] == [
+        each for each in told if not is_recovery(each)
+    ]
+    # One run may show several recoveries; asked alone it tells one of them.
+    assert {each.pattern for each in told if is_recovery(each)} <= {each.pattern for each in found}
+
+
+def is_recovery(match: Match) -> bool:
+    return match.heuristic is Heuristic.ERROR_RECOVERY
 
 
 @given(runs=sessions, number=st.integers(0, 200))

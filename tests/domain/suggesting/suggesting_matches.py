@@ -4,11 +4,11 @@ match(Heuristic.MULTI_STEP, steps("npm install", "npm test"))
 match(Heuristic.ERROR_RECOVERY, steps(failed("pip install request", "no such thing"), "pip install requests"))
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
-from runlore.domain.detectors.mined import Step
+from runlore.domain.detectors.mined import Step, UserRequest
 from runlore.domain.detectors.mining import NumberedTranscriptEvent, mine_run
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId
@@ -99,3 +99,10 @@ def shown(heuristic: Heuristic, *calls: str | Failed, pattern: str = "", asked_n
     """A pattern that three sessions show with the same calls."""
     seen = (steps(*calls, session=name, day=day) for day, name in enumerate("abc"))
     return match(heuristic, *seen, pattern=pattern, asked_name=asked_name)
+
+
+def said(found: Match, words: str) -> Match:
+    """A match with what the user said of it."""
+    (step, *_) = found.occurrences[0].steps
+    request = UserRequest(run_id=step.run_id, number=2, at=step.at, text=words, own=words)
+    return replace(found, request=request)

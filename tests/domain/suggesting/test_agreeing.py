@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.detectors.match import Heuristic
 from runlore.domain.suggesting.parameters import agreeing
-from runlore.domain.suggesting.suggestions import suggestions_of
 from tests.domain.plain_transcripts import learned
-from tests.domain.suggesting.suggesting_matches import match, steps
 
 pytestmark = pytest.mark.req("SKL-4")
 
@@ -34,13 +31,13 @@ AROUND = st.text(alphabet="abc/:=.-_", max_size=6)
         ),
         (
             (
-                "cd infra/{}",
-                "terraform init",
+                "terraform init -backend-config=infra/{}",
+                "terraform validate -no-color",
                 "terraform plan -var-file={}.tfvars -out=p",
                 "terraform apply p",
             ),
             ("staging", "prod", "dev"),
-            ("infra/<env>", "init", "-var-file=<env>.tfvars", "apply"),
+            ("infra/<env>", "validate", "-var-file=<env>.tfvars", "apply"),
             ["env"],
         ),
         (
@@ -117,15 +114,3 @@ def test_a_value_is_what_its_parts_come_to(words: list[str], a: str, b: str, c: 
     for values, part in agreeing(names).items():
         assert values == tuple(f"{part.before}{each}{part.after}" for each in part.values)
         assert values != part.values
-
-
-def test_a_check_of_another_file_each_session_is_told_with_a_parameter() -> None:
-    whole = match(Heuristic.MULTI_STEP, steps("just fmt", "just lint", "just test"))
-    single = match(
-        Heuristic.REPEATED_ACTION,
-        *(steps(*[f"uv run mypy src/{name}.py"] * 3, session=name, day=at) for at, name in enumerate("bcd")),
-    )
-    (found,) = suggestions_of([whole, single])
-
-    assert "uv run mypy <path>" in found.commands
-    assert len(found.evidence) == 4

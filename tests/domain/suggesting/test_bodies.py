@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.detectors.mined import UserRequest
 from runlore.domain.guard import first_secret
 from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.suggesting.bodies import changed_words, word_changes
@@ -21,7 +20,7 @@ from runlore.domain.suggestion import Suggestion
 from runlore.domain.taint import Provenance
 from runlore.domain.text.safe_text import hidden_characters
 from tests.domain.guard.guard_samples import github_token
-from tests.domain.suggesting.suggesting_matches import failed, match, occurrence, shown, steps
+from tests.domain.suggesting.suggesting_matches import failed, match, occurrence, said, shown, steps
 
 pytestmark = pytest.mark.req("SKL-4")
 
@@ -39,13 +38,6 @@ def suggested(found: Match) -> Suggestion:
 def asked(*commands: str) -> Match:
     """A match that is suggested whatever its commands are."""
     return match(Heuristic.EXPLICIT_INSTRUCTION, steps(*commands), asked_name="asked")
-
-
-def said(found: Match, words: str) -> Match:
-    """A match with what the user said of it."""
-    (step, *_) = found.occurrences[0].steps
-    request = UserRequest(run_id=step.run_id, number=2, at=step.at, text=words, own=words)
-    return replace(found, request=request)
 
 
 def test_a_procedure_is_told_in_four_sections() -> None:

@@ -15,7 +15,7 @@ from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from tests.domain.guard.guard_samples import github_token
 from tests.domain.suggesting.suggested import BODY, SUGGESTION, better, better_body
-from tests.domain.suggesting.suggesting_matches import failed, match, steps
+from tests.domain.suggesting.suggesting_matches import failed, match, said, shown, steps
 
 pytestmark = pytest.mark.req("SKL-5")
 
@@ -63,13 +63,17 @@ def test_the_words_of_the_heuristics_pass_their_own_checks() -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        match(Heuristic.MULTI_STEP, steps("git clone https://a.org/b.git", "cd b", "npm ci", "npm test")),
+        shown(
+            Heuristic.MULTI_STEP, "git clone https://a.org/b.git", "npm ci", "helm upgrade b c", "npm test"
+        ),
         match(
             Heuristic.ERROR_RECOVERY,
             steps(failed("go test ./...", "go: command not found", 127), "mise exec -- go test ./..."),
         ),
-        match(Heuristic.USER_CORRECTION, steps("npm run build | tee log", "npm run build:prod")),
-        match(Heuristic.REPEATED_ACTION, steps("go test ./a", "go test ./b", 'go test -run "A|B" ./c')),
+        said(
+            match(Heuristic.USER_CORRECTION, steps("npm run build | tee log", "npm run build:prod")),
+            "always build for prod",
+        ),
         match(Heuristic.EXPLICIT_INSTRUCTION, steps("make deploy `date +%F`", "make note X='a|b'")),
     ],
     ids=lambda found: found.heuristic.value,

@@ -42,7 +42,8 @@ def matches_of_run(session: Sequence[MinedRun]) -> tuple[Match, ...]:
 
 
 def matches_of_session(runs: Sequence[MinedRun]) -> tuple[Match, ...]:
-    """What every run of a session shows: as if it were asked after each of them, equal patterns united."""
+    """What every run of a session shows: as if it were asked after each of them, equal patterns united. Of
+    recoveries it is all, where a run alone tells one."""
     conversation = Conversation(runs)
     detectors = _over(runs)
     united: dict[tuple[Heuristic, str], list[Match]] = {}
@@ -51,23 +52,23 @@ def matches_of_session(runs: Sequence[MinedRun]) -> tuple[Match, ...]:
         for detector in detectors:
             if match := detector(start, end):
                 united.setdefault((match.heuristic, match.pattern), []).append(match)
-    # All of them, where there is time to look at all.
     for match in Recoveries(runs).matches():
         united[match.heuristic, match.pattern] = [match]
     return tuple(conversation.mark_match(_unite(matches)) for matches in united.values())
 
 
 def _over(runs: Sequence[MinedRun]) -> "tuple[Callable[[int, int], Match | None], ...]":
-    """The detectors over rows of these runs, in their order. Those that look at all of a row remember it."""
+    """The detectors over rows of these runs, in their order, but for recoveries. Those that look at all of a
+    row remember it."""
 
     def over(detector: Detector) -> Callable[[int, int], Match | None]:
         return lambda start, end: detector(runs[start:end])
 
     remembering: dict[Detector, Callable[[int, int], Match | None]] = {
-        error_recovery: Recoveries(runs).match,
         repeated_action: RepeatedActions(runs).match,
     }
-    return tuple(remembering.get(detector) or over(detector) for detector in DETECTORS)
+    asked = (detector for detector in DETECTORS if detector is not error_recovery)
+    return tuple(remembering.get(detector) or over(detector) for detector in asked)
 
 
 def _window_start(runs: Sequence[MinedRun], end: int) -> int:
