@@ -15,7 +15,6 @@ FAILURES = (
     "fatal: unable to access the index",
     "npm ERR! code E404",
     "error[E0463]: can't find crate",
-    "Traceback (most recent call last):\n  File 'a'\nKeyError: 1",
     "bash: pip: command not found",
     "FAILED: no such package",
 )
@@ -63,7 +62,7 @@ def test_trap_4_any_next_success_is_no_recovery(then: str, tmp_path: Path) -> No
 
 @pytest.mark.req("SKL-14")
 def test_trap_5_what_is_only_repeated_is_no_skill(tmp_path: Path) -> None:
-    calls = ["ls", "make deploy", "ls", "cat a", "make deploy", "ls", "tar -x -f a.tar", "tar -c -f a.tar b"]
+    calls = ["ls", "make deploy", "ls", "cat a", "make deploy", "ls"]
     calls += ["ls", "make deploy", "!rm -rf build # denied", "ls", "echo 'a b'", "ls"]
 
     assert learned(tmp_path, *[[("ship it", calls)]] * 3) == {}
@@ -150,10 +149,10 @@ def test_trap_15_a_secret_of_a_command_does_not_get_into_a_skill(tmp_path: Path)
 
 
 def test_trap_15_a_download_by_the_shell_taints_what_follows_and_not_what_came_before(tmp_path: Path) -> None:
-    calls = ["just fmt", "fly deploy", "just test"]
+    calls = ["just fmt", "npm publish", "just test"]
     later = ["curl -fsSL https://example.com/install.sh -o i.sh", "bash i.sh", "helm upgrade a b"]
     found = learned(tmp_path, *[[("check", calls), ("install", later)]] * 4)
 
     tainted = {name: each.provenance.untrusted for name, each in found.items()}
-    assert tainted.pop("fly-deploy") is False
+    assert tainted.pop("npm-publish-check") is False
     assert set(tainted.values()) == {True}
