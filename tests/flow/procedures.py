@@ -15,6 +15,11 @@ from tests.flow.telling import THEN, call, in_session, told
 from tests.world import World
 
 RELEASE = (call("npm ci"), call("npm run migrate -- --env staging"), call("npm test"), call("npm run build"))
+# One session is enough where the error says what is wrong with the command.
+MENDED = (
+    call("npm run migrate -- --env staging", 1, 'npm error Missing script: "migrate"'),
+    call("npm run db:migrate -- --env staging"),
+)
 MISSING = "ModuleNotFoundError: No module named 'x'"
 RECOVERY = (call("pytest -x tests/a.py", 1, MISSING), call("pip install x"), call("pytest -x tests/a.py"))
 

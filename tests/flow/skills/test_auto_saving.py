@@ -26,7 +26,7 @@ from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing
 from tests.flow.dying import Died
 from tests.flow.kill_points import Fuse
-from tests.flow.procedures import RELEASE, listed, suggest
+from tests.flow.procedures import MENDED, listed, suggest
 from tests.flow.procedures import session as told_session
 from tests.flow.saved_skills import (
     DEPLOY,
@@ -173,7 +173,7 @@ def test_with_it_off_everything_waits_in_the_queue(sqlite_world: World, models: 
 
 @pytest.mark.req("TNT-2")
 def test_what_read_from_outside_is_never_saved_by_itself(sqlite_world: World) -> None:
-    learned(sqlite_world, NO_MODEL, *RELEASE)
+    learned(sqlite_world, NO_MODEL, *MENDED)
     (stored,) = listed(sqlite_world)
     assert stored.suggestion.provenance.needs_review
     assert (stored.state, library(sqlite_world)) == (WAITING, {})

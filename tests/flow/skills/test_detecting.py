@@ -27,7 +27,7 @@ from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing
 from tests.flow.dying import Died
 from tests.flow.kill_points import Fuse
-from tests.flow.procedures import RECOVERY, RELEASE, dry_run, listed, session, stored_suggestions, suggest
+from tests.flow.procedures import MENDED, RECOVERY, dry_run, listed, session, stored_suggestions, suggest
 from tests.flow.telling import Call, call, suggested, suggestion, told
 from tests.world import OPERATOR, World, decision
 
@@ -83,7 +83,7 @@ def test_it_is_on_by_default_and_both_can_be_turned_off(sqlite_world: World) -> 
     assert (policy.revision, policy.policy["learn"], policy.policy["llm_learn"]) == (0, True, True)
     put_skills(sqlite_world, learn=False)
     assert sqlite_world.operator.get_policy(PolicyName.SKILLS).policy["learn"] is False
-    worked(sqlite_world, "Release it", *RELEASE)
+    worked(sqlite_world, "Release it", *MENDED)
     assert waiting(sqlite_world) == []
 
 
@@ -101,7 +101,7 @@ def test_it_is_quick_work_and_asks_no_model() -> None:
 
 @pytest.mark.req("SKL-2")
 def test_the_end_of_a_run_queues_one_look_which_finds_what_the_session_shows(world: World) -> None:
-    run = worked(world, "Release the service", *RELEASE)
+    run = worked(world, "Release the service", *MENDED)
     assert [(job.subject, job.state) for job in waiting(world)] == [(run.run_id, JobState.WAITING)]
     do_due_jobs(world.parts, kinds=DETECT)
     assert waiting(world) == []
@@ -112,14 +112,14 @@ def test_the_end_of_a_run_queues_one_look_which_finds_what_the_session_shows(wor
 
 
 def test_the_command_without_a_daemon_does_it_on_its_way_out(sqlite_world: World) -> None:
-    worked(sqlite_world, "Release the service", *RELEASE)
+    worked(sqlite_world, "Release the service", *MENDED)
     do_on_leaving(sqlite_world.parts)
     assert len(listed(sqlite_world)) == 1
 
 
 def test_one_run_after_the_other_finds_what_a_dry_run_over_the_session_finds(sqlite_world: World) -> None:
     said = [
-        ("Release the service", RELEASE),
+        ("Release the service", MENDED),
         ("no, use pnpm instead", (call("pnpm test"),)),
         ("Test", RECOVERY),
     ]
@@ -142,7 +142,7 @@ def numbers(each: Suggestion) -> tuple[tuple[int, ...], ...]:
 def test_the_same_in_another_session_is_the_same_suggestion_seen_again(sqlite_world: World) -> None:
     for number in range(3):
         sqlite_world.clock.advance(seconds=60)
-        worked(sqlite_world, "Release the service", *RELEASE, session_id=f"talk-{number}")
+        worked(sqlite_world, "Release the service", *MENDED, session_id=f"talk-{number}")
         do_due_jobs(sqlite_world.parts, kinds=DETECT)
     (stored,) = listed(sqlite_world)
     assert (stored.suggestion.times, stored.suggestion.sessions) == (3, 3)
@@ -182,10 +182,10 @@ def test_a_look_that_comes_late_sees_what_there_was_before_its_run(sqlite_world:
 
 @pytest.mark.parametrize("state", [SuggestionState.SKIPPED, SuggestionState.SAVED])
 def test_what_was_decided_is_not_suggested_again(sqlite_world: World, state: SuggestionState) -> None:
-    pattern = dry_run([session("talk", told("Release the service", *RELEASE))])[0].pattern
+    pattern = dry_run([session("talk", told("Release the service", *MENDED))])[0].pattern
     known = suggestion("mine", pattern=pattern)
     suggested(sqlite_world, "mine", suggestion=known, state=state)
-    worked(sqlite_world, "Release the service", *RELEASE, session_id="another")
+    worked(sqlite_world, "Release the service", *MENDED, session_id="another")
     do_due_jobs(sqlite_world.parts, kinds=DETECT)
     (stored,) = listed(sqlite_world)
     assert (stored.state, stored.suggestion.body, stored.suggestion.times) == (state, known.body, 2)
@@ -216,7 +216,7 @@ def test_each_sentence_that_is_to_be_remembered_is_a_candidate_once_and_a_secret
 ) -> None:
     policy = {"capture": {"semantic_candidates": {"enabled": is_semantic, "max_candidates_per_run": 8}}}
     sqlite_world.operator.put_policy(ops.PolicyChange(name=PolicyName.LEARNING, policy=policy))
-    worked(sqlite_world, "Release it", *RELEASE)
+    worked(sqlite_world, "Release it", *MENDED)
     said = "the port is 80. The key is AKIA" + "Q3EGRTZXBB2LMN4P. I deploy on Fridays. Now go on."
     run = sqlite_world.finished(f"Keep in mind: {said}", "Noted")
     for _ in range(2):
@@ -231,10 +231,10 @@ def test_each_sentence_that_is_to_be_remembered_is_a_candidate_once_and_a_secret
 def test_nothing_is_learned_where_people_said_no(sqlite_world: World) -> None:
     quiet = sqlite_world.session("quiet", private=True)
     run = sqlite_world.run("Release it", session_id=quiet.session_id)
-    report(sqlite_world, run, RELEASE)
+    report(sqlite_world, run, MENDED)
     sqlite_world.finish(run)
     assert waiting(sqlite_world) == []
-    worked(sqlite_world, "Release it", *RELEASE)
+    worked(sqlite_world, "Release it", *MENDED)
     assert len(waiting(sqlite_world)) == 1
     sqlite_world.operator.pause_capture()
     do_due_jobs(sqlite_world.parts, kinds=DETECT)
@@ -242,7 +242,7 @@ def test_nothing_is_learned_where_people_said_no(sqlite_world: World) -> None:
 
 
 def test_a_run_that_is_forgotten_before_its_job_is_not_learned_from(sqlite_world: World) -> None:
-    run = worked(sqlite_world, "Release the service", *RELEASE)
+    run = worked(sqlite_world, "Release the service", *MENDED)
     sqlite_world.operator.forget(decision(run.run_id))  # type: ignore[arg-type]
     assert waiting(sqlite_world) == []
     do_due_jobs(sqlite_world.parts, kinds=DETECT)
@@ -284,7 +284,7 @@ def state_of(world: World, session_id: str) -> JsonObject:
 def lived(world: World, fuse: Fuse, session_id: str) -> None:
     """Two runs of a session and the jobs behind them, by a process that may die at one point."""
     mortal = Application(capturing(world.parts, ScriptedModels(), fuse), OPERATOR)
-    for request, calls in (("Release the service", RELEASE), ("Save this as a skill called ship-it", ())):
+    for request, calls in (("Release the service", MENDED), ("Save this as a skill called ship-it", ())):
         run = world.run(request, session_id=SessionId(session_id))
         report(world, run, calls)
         mortal.finish_run(ops.RunEnd(run_id=run.run_id, status=RunStatus.COMPLETED))
@@ -325,7 +325,7 @@ def finish_what_was_begun(world: World, session_id: str) -> None:
 
 
 def test_a_worker_that_lost_its_job_writes_nothing(sqlite_world: World) -> None:
-    worked(sqlite_world, "Release the service", *RELEASE)
+    worked(sqlite_world, "Release the service", *MENDED)
     with sqlite_world.parts.store.transaction() as tx:
         now = sqlite_world.clock.now()
         job = tx.jobs.claim(DETECT, holder="slow", now=now, lease_until=now)

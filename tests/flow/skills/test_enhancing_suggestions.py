@@ -14,7 +14,7 @@ from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure, Models, Question
 from tests.fakes import ScriptedModels
 from tests.flow.kill_points import dies_at
-from tests.flow.procedures import RELEASE, listed, session, stored_suggestions, suggest
+from tests.flow.procedures import MENDED, listed, session, stored_suggestions, suggest
 from tests.flow.skills.test_detecting import put_skills, waiting, worked
 from tests.flow.telling import bring, suggested, told
 from tests.world import OPERATOR, World, decision
@@ -44,7 +44,7 @@ def do(world: World, models: Models, *, may_ask: bool = True) -> None:
 
 def learned(world: World, models: Models) -> None:
     """A run that shows one skill, and the look at it."""
-    worked(world, "Release the service", *RELEASE)
+    worked(world, "Release the service", *MENDED)
     do_due_jobs(replace(world.parts, models=models), kinds=frozenset({JobKind.DETECT}))
 
 
@@ -125,7 +125,7 @@ def test_what_was_decided_or_forgotten_meanwhile_is_not_enhanced(sqlite_world: W
 
 
 def test_a_run_that_is_forgotten_while_a_model_thinks_does_not_come_back(sqlite_world: World) -> None:
-    run = worked(sqlite_world, "Release the service", *RELEASE)
+    run = worked(sqlite_world, "Release the service", *MENDED)
 
     def forgets(question: Question) -> JsonObject:
         sqlite_world.operator.forget(decision(run.run_id))  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ def test_what_is_seen_again_keeps_the_better_words(sqlite_world: World) -> None:
     learned(sqlite_world, models)
     do(sqlite_world, models)
     sqlite_world.clock.advance(seconds=60)
-    worked(sqlite_world, "Release the service", *RELEASE, session_id="another")
+    worked(sqlite_world, "Release the service", *MENDED, session_id="another")
     do(sqlite_world, models)
     suggest(sqlite_world)
     (stored,) = listed(sqlite_world)
@@ -163,7 +163,7 @@ def test_a_no_that_came_after_the_job_was_queued_is_heard(sqlite_world: World) -
 
 
 def test_when_asked_for_everything_that_waits_is_enhanced(sqlite_world: World) -> None:
-    bring(sqlite_world, *session("one", told("Release the service", *RELEASE)))
+    bring(sqlite_world, *session("one", told("Release the service", *MENDED)))
     suggested(sqlite_world, "skipped", state=SuggestionState.SKIPPED)
     suggested(sqlite_world, "waits")
     assert suggest(sqlite_world, enhance=True).enhancing == 0
