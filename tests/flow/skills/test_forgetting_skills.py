@@ -46,8 +46,8 @@ EVERY = (SkillState.ACTIVE, SkillState.MERGED, SkillState.DELETED)
 def deploy(word: str) -> tuple[Call, ...]:
     """A procedure with a word of its own."""
     return (
-        call("make lint"),
-        call("docker build -t app ."),
+        call(f"docker biuld -t {word} .", 1, "docker: 'biuld' is not a docker command"),
+        call(f"docker build -t {word} ."),
         call("docker push app"),
         call(f"kubectl apply -f {word}.yaml"),
         call("kubectl rollout status deployment/app"),
