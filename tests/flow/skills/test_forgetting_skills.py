@@ -233,7 +233,7 @@ def test_a_name_that_the_user_gave_in_the_run_goes_with_it(sqlite_world: World, 
     assert "quokka-way" in library(sqlite_world, *EVERY)
     forget(sqlite_world, asked.run_id)
     assert told_anywhere(sqlite_world, "quokka") == []
-    assert set(library(sqlite_world)) == {"procedure-make"}
+    assert set(library(sqlite_world)) == {"fix-docker-biuld-is-not-command"}
 
 
 def test_a_line_about_another_skill_does_not_name_one_that_was_forgotten(sqlite_world: World) -> None:
@@ -241,7 +241,7 @@ def test_a_line_about_another_skill_does_not_name_one_that_was_forgotten(sqlite_
     asked = worked(sqlite_world, "Save this as a skill called quokka-way")
     do_due_jobs(sqlite_world.parts, kinds=ALL_KINDS - {JobKind.CURATE})
     with acting(sqlite_world) as (tx, saving):
-        delete(tx, library(sqlite_world)["procedure-make"], saving.act)
+        delete(tx, library(sqlite_world)["fix-docker-biuld-is-not-command"], saving.act)
     lived(sqlite_world, "wombat", *ship("wombat"))
     assert set(library(sqlite_world)) == {"quokka-way"}
     assert any("quokka" in line.reason and "quokka" not in line.name for line in lines(sqlite_world))

@@ -17,7 +17,17 @@ from runlore.flow.skills.deciding import decide, reset_skips
 from runlore.flow.skills.suggesting import DetectionContext, keep, take_back
 from runlore.ports import operations as ops
 from tests.flow.procedures import dry_run, listed, session
-from tests.flow.saved_skills import DEPLOY, PLAN, acting, curated, current, kept, library, offered, told
+from tests.flow.saved_skills import (
+    PLAN,
+    SLIPPED,
+    acting,
+    curated,
+    current,
+    kept,
+    library,
+    offered,
+    told,
+)
 from tests.flow.skills.test_detecting import worked
 from tests.flow.telling import suggestion
 from tests.flow.telling import told as told_run
@@ -90,13 +100,13 @@ def test_a_skip_counts_to_the_moment_that_the_policy_names(sqlite_world: World) 
 
 def test_a_run_that_shows_it_after_the_skip_has_expired_lets_it_wait_again(sqlite_world: World) -> None:
     put_policy(sqlite_world)
-    worked(sqlite_world, "Deploy it", *DEPLOY, session_id="one")
+    worked(sqlite_world, "Deploy it", *SLIPPED, session_id="one")
     do_due_jobs(sqlite_world.parts, kinds=DETECT)
     (stored,) = listed(sqlite_world)
     skipped_now(sqlite_world, stored)
     for days, state in ((1, SKIPPED), (31, WAITING)):
         sqlite_world.clock.advance(days=days)
-        worked(sqlite_world, "Deploy it", *DEPLOY, session_id=f"after-{days}")
+        worked(sqlite_world, "Deploy it", *SLIPPED, session_id=f"after-{days}")
         do_due_jobs(sqlite_world.parts, kinds=DETECT)
         (seen,) = listed(sqlite_world)
         assert (seen.state, seen.suggestion_id) == (state, stored.suggestion_id)
@@ -104,12 +114,12 @@ def test_a_run_that_shows_it_after_the_skip_has_expired_lets_it_wait_again(sqlit
 
 def test_another_name_for_the_same_pattern_or_for_a_variant_stays_skipped(sqlite_world: World) -> None:
     put_policy(sqlite_world, skip_reset_days=0)
-    pattern = dry_run([session("one", told_run("Deploy it", *DEPLOY))])[0].pattern
+    pattern = dry_run([session("one", told_run("Deploy it", *SLIPPED))])[0].pattern
     known = suggestion("mine", pattern="something else", variants=(pattern_digest(pattern),))
     stored = offered(sqlite_world, "mine", pattern=known.pattern, variants=known.variants)
     skipped_now(sqlite_world, stored)
     assert see(sqlite_world, stored, name="renamed").suggestion.name == "mine"
-    worked(sqlite_world, "Deploy it", *DEPLOY)
+    worked(sqlite_world, "Deploy it", *SLIPPED)
     do_due_jobs(sqlite_world.parts, kinds=DETECT)
     (seen,) = listed(sqlite_world)
     assert (seen.suggestion_id, seen.state, seen.suggestion.name) == (stored.suggestion_id, SKIPPED, "mine")
@@ -205,8 +215,11 @@ def test_a_look_at_everything_takes_nothing_back_that_a_skill_was_made_of(sqlite
 
 
 def test_a_suggestion_never_gets_the_name_of_a_skill(sqlite_world: World) -> None:
-    kept(sqlite_world, offered(sqlite_world, "mine"), name="procedure-terraform")
+    kept(sqlite_world, offered(sqlite_world, "mine"), name="fix-docker-biuld-is-not-command")
     put_policy(sqlite_world)
-    worked(sqlite_world, "Plan it", *PLAN)
+    worked(sqlite_world, "Deploy it", *SLIPPED)
     do_due_jobs(sqlite_world.parts, kinds=DETECT)
-    assert {each.suggestion.name for each in listed(sqlite_world)} == {"mine", "procedure-terraform-2"}
+    assert {each.suggestion.name for each in listed(sqlite_world)} == {
+        "mine",
+        "fix-docker-biuld-is-not-command-2",
+    }
