@@ -8,10 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
+from runlore.domain.detectors.error_recovery import changed_words
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.guard import first_secret
 from runlore.domain.serialization.codec import deserialize, serialize
-from runlore.domain.suggesting.bodies import changed_words, word_changes
+from runlore.domain.suggesting.bodies import word_changes
 from runlore.domain.suggesting.enhancing import SECTIONS
 from runlore.domain.suggesting.fragments import sections_of
 from runlore.domain.suggesting.markdown import code_block, code_span, table_cell

@@ -150,7 +150,7 @@ def test_the_same_in_another_session_is_the_same_suggestion_seen_again(sqlite_wo
 
 
 def test_each_time_is_counted_once_however_often_the_session_is_looked_at(sqlite_world: World) -> None:
-    counted = []
+    counted: list[Suggestion] = []
     for times in range(1, 9):
         sqlite_world.clock.advance(seconds=60)
         worked(sqlite_world, "Migrate it", *MENDED)
