@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from runlore.domain.detectors.cross_session_rows import RUNNING
+from runlore.domain.detectors.command_acts import RUNNING
 from runlore.domain.detectors.episodes import Act, Episode, stems_of
 from runlore.domain.detectors.mined import CommandKind
 from runlore.domain.detectors.tool_calls import AGENT, EDIT, SKILL

@@ -9,115 +9,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from posixpath import basename
 
+from runlore.domain.detectors.command_acts import FORMS_CACHED_MAX, RUNNING, act_of
 from runlore.domain.detectors.command_kinds import LOCAL_PROGRAMS, NEVER_COUNTING
-from runlore.domain.detectors.cross_session_rows import FORMS_CACHED_MAX, RUNNING, act_of
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand, UserRequest
 from runlore.domain.detectors.tool_calls import AGENT, EDIT, SKILL
 from runlore.domain.lazy import dataclass
+from runlore.domain.taint_sources.kinds import words
 from runlore.domain.text.analysis import is_stop_word, stem
 
 REQUEST_WORDS_MAX = 24
 ACTS_MAX = 400
 _WORD = re.compile(r"[a-z][a-z'\u2019-]{1,30}|(?<![\w/])/[a-z][\w:-]{2,60}")
 # What says yes, asks politely, or names no work.
-_EMPTY = frozenset(
-    [
-        "yes",
-        "yeah",
-        "yep",
-        "yup",
-        "ok",
-        "okay",
-        "sure",
-        "thanks",
-        "thank",
-        "please",
-        "go",
-        "ahead",
-        "continue",
-        "proceed",
-        "fine",
-        "great",
-        "cool",
-        "nice",
-        "perfect",
-        "good",
-        "right",
-        "correct",
-        "do",
-        "it",
-        "let",
-        "lets",
-        "now",
-        "again",
-        "more",
-        "also",
-        "just",
-        "maybe",
-        "think",
-        "want",
-        "would",
-        "like",
-        "could",
-        "can",
-        "should",
-        "need",
-        "make",
-        "sense",
-        "one",
-        "two",
-        "three",
-        "first",
-        "second",
-        "next",
-        "last",
-        "option",
-        "all",
-        "both",
-        "same",
-        "here",
-        "there",
-        "look",
-        "take",
-        "get",
-        "give",
-        "show",
-        "tell",
-        "see",
-        "try",
-        "put",
-        "well",
-        "really",
-        "thing",
-        "things",
-        "something",
-        "anything",
-        "stuff",
-        "way",
-        "bit",
-        "sorry",
-        "hmm",
-        "hey",
-        "hi",
-        "hello",
-        "done",
-        "ready",
-        "start",
-        "going",
-        "still",
-        "already",
-        "actually",
-        "instead",
-        "today",
-        "sounds",
-        "idea",
-        "question",
-        "know",
-        "mean",
-        "work",
-        "working",
-        "works",
-    ]
+_EMPTY = words(
+    "yes yeah yep yup ok okay sure thanks thank please go ahead continue proceed fine great cool nice "
+    "perfect good right correct do it let lets now again more also just maybe think want would like "
+    "could can should need make sense one two three first second next last option all both same here "
+    "there look take get give show tell see try put well really thing things something anything stuff "
+    "way bit sorry hmm hey hi hello done ready start going still already actually instead today "
+    "sounds idea question know mean work working works"
 )
 # What asks a server by the path of an address.
 _APIS = frozenset({"gh api", "glab api", "curl <url>", "curl", "http", "https", "wget <url>"})

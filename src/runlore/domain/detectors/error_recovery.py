@@ -24,7 +24,7 @@ from itertools import pairwise
 from posixpath import dirname
 from typing import NamedTuple
 
-from runlore.domain.detectors.cross_session_rows import act_of
+from runlore.domain.detectors.command_acts import act_of
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing

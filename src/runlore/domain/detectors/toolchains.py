@@ -3,8 +3,9 @@ the work was for; neither does a task of the project, which its task file tells.
 
 import re
 
-from runlore.domain.detectors.cross_session_rows import act_of
+from runlore.domain.detectors.command_acts import act_of
 from runlore.domain.detectors.mined import StepCommand
+from runlore.domain.taint_sources.kinds import words
 
 _EVERYDAY = {
     "git": "add commit push pull fetch checkout switch branch stash reset restore rm mv clean init config"
@@ -27,7 +28,7 @@ _EVERYDAY = {
     "staticcheck": "", "rustfmt": "", "shellcheck": "", "isort": "", "flake8": "", "pylint": "", "npx": "",
     "brew": "install", "apt": "install update", "apt-get": "install update",
 }  # fmt: skip
-EVERYDAY = {program: frozenset(words.split()) for program, words in _EVERYDAY.items()}
+EVERYDAY = {program: words(told) for program, told in _EVERYDAY.items()}
 # A task that brings something to others, whatever runs it.
 _SHIPPING = re.compile(r"(?:^|[\s:_-])(?:deploy|publish|release|migrate)(?:$|[\s:_-])")
 _PYTHON = re.compile(r"^(?:python3?|pypy) (?:pytest|pip|unittest|mypy|build|venv)\b")
@@ -38,10 +39,10 @@ def is_everyday(command: StepCommand) -> bool:
     program, _, behind = act_of(command.form).partition(" ")
     if _SHIPPING.search(behind):
         return False
-    words = EVERYDAY.get(program)
-    if words is None:
+    known = EVERYDAY.get(program)
+    if known is None:
         return _PYTHON.match(command.form) is not None
-    return not words or behind.partition(" ")[0] in words or not behind
+    return not known or behind.partition(" ")[0] in known or not behind
 
 
 _VARIABLE = re.compile(r"(?:^|\s)([A-Z][A-Z0-9_]{3,40})=([\w./:-]+)(?=\s)")
@@ -53,28 +54,9 @@ _OF_ANY = re.compile(
     r"CACHE|HOME|PATH|TMP|TEMP|EDITOR|PAGER|COLOR|LANG|LC_|DEBUG|LOG|^CI$|NODE_ENV|GOOS|GOARCH|GOFLAGS"
 )
 # Flags that choose a part of the code or a set-up that is there every day.
-_CHOOSING = frozenset(
-    [
-        "-tags",
-        "--tags",
-        "--build-tags",
-        "--features",
-        "--profile",
-        "--group",
-        "--project",
-        "--env",
-        "--target",
-        "--workspace",
-        "--package",
-        "-p",
-        "--filter",
-        "--config",
-        "--settings",
-        "--suite",
-        "--testsuite",
-        "--configuration",
-        "--scheme",
-    ]
+_CHOOSING = words(
+    "-tags --tags --build-tags --features --profile --group --project --env --target --workspace "
+    "--package -p --filter --config --settings --suite --testsuite --configuration --scheme"
 )
 
 

@@ -7,7 +7,7 @@ Passing work is what only moves text, files and commits about: needed on the way
 import re
 from collections.abc import Iterable, Mapping
 
-from runlore.domain.detectors.cross_session_rows import EVERYDAY, RUNNING, act_of
+from runlore.domain.detectors.command_acts import EVERYDAY, RUNNING, act_of
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.detectors.verbs import VERB_PROGRAMS, VERB_WORDS
 from runlore.domain.lazy import dataclass

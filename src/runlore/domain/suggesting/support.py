@@ -45,7 +45,8 @@ def is_supported(match: Match) -> bool:
         return _is_specific_fix(match)
     if match.heuristic is Heuristic.USER_CORRECTION:
         return _is_said_of_command(match)
-    return count_sessions(match) >= SESSIONS_MIN and _is_procedure(match)
+    is_short = match.heuristic is Heuristic.CROSS_SESSION and not match.pattern.startswith((ASKED, SETTING))
+    return count_sessions(match) >= SESSIONS_MIN + is_short and _is_procedure(match)
 
 
 def _is_said_of_command(match: Match) -> bool:

@@ -106,9 +106,8 @@ class LearningSkills:
         with self.store.snapshot() as snapshot:
             sight = _sight(snapshot, run_id, beat)
             opened = _find_opened(snapshot, run_id, beat) if sight is None else sight.opened
-        matches = () if sight is None else matches_of_run(sight.runs)
+        matches = () if sight is None else (*matches_of_run(sight.runs), *sight.equal)
         found = suggestions_of(matches)[: limits.SUGGESTIONS_PER_RUN_MAX]
-        equal = suggestions_of(() if sight is None or sight.equal is None else [sight.equal])
         with self.store.transaction() as tx:
             # The session before the job: whoever forgets the run takes them in this order too.
             run = run_turn_if_any(tx, run_id) if sight is None else run_turn_with_workspace(tx, run_id)
@@ -118,7 +117,6 @@ class LearningSkills:
                 if not _still(tx, run, sight):
                     return False
                 self._keep(tx, sight, found)
-                propose_repeated(tx, self.ids, equal, self.clock.now())
                 propose_noted(tx, self.ids, sight.run, self.clock.now())
                 self._propose(tx, sight.run, matches)
             if run is not None and _counts(tx, run):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from runlore.domain import limits
 from runlore.domain.detectors.cross_session import CrossSession
 from runlore.domain.detectors.earlier_reads import first_reads, with_earlier
-from runlore.domain.detectors.equal_runs import equal_runs, short_workflow
+from runlore.domain.detectors.equal_runs import equal_runs, workflow_of
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.mining import mine_run
@@ -22,7 +22,6 @@ from runlore.domain.project import project_name
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.runs.journal import EventType, JournalEvent
 from runlore.domain.session import Session, SessionId
-from runlore.domain.skills.repetition import procedure_digest
 from runlore.domain.skills.skill_uses import SkillOpening, find_opened_skills
 from runlore.domain.suggestion import Suggestion
 from runlore.flow.opted_out import is_left_out
@@ -43,8 +42,8 @@ class DetectionView:
     runs: tuple[MinedRun, ...]
     forgettings: int
     opened: tuple[SkillOpening, ...] = ()
-    # A short workflow that it and other runs show.
-    equal: Match | None = None
+    # What it and runs of other sessions show.
+    equal: Sequence[Match] = ()
 
     @property
     def mined(self) -> MinedRun:
@@ -71,21 +70,21 @@ def look(
     )
 
 
-def _equal(collections: Collections, runs: tuple[MinedRun, ...]) -> Match | None:
-    """The short workflow that the last of these runs has in common with some of the latest of all; None where
-    too few did the same, or it was proposed before."""
-    mined = runs[-1]
-    pattern = short_workflow(mined)
-    if not pattern or collections.records.proposals_for(procedure_digest(pattern)):
-        return None
+def _equal(collections: Collections, runs: tuple[MinedRun, ...]) -> list[Match]:
+    """What the last of these runs did, wherever some of the latest runs of other sessions did it as well."""
+    workflow = workflow_of(runs[-1])
+    if workflow is None:
+        return []
     alike: dict[SessionId, None] = {}
     for run in collections.runs.page(limit=limits.EQUAL_RUNS_LOOKED_AT_MAX):
-        if run.session_id != mined.session_id and run.session_id not in alike:
+        if run.session_id != runs[-1].session_id and run.session_id not in alike:
             with suppress(Corrupt):
                 other = collections.mined_runs.find(run.run_id)
-                if other is not None and short_workflow(other) == pattern:
+                same = None if other is None else workflow_of(other)
+                if same is not None and same.pattern == workflow.pattern:
                     alike[run.session_id] = None
-    return equal_runs(pattern, (runs, *(readable_runs(collections, session_id) for session_id in alike)))
+    others = (readable_runs(collections, session_id) for session_id in alike)
+    return equal_runs(workflow.pattern, (runs, *others)) if alike else []
 
 
 def look_at_uses(collections: Collections, run: Run, beat: Callable[[], None]) -> tuple[SkillOpening, ...]:
