@@ -24,6 +24,7 @@ WORDLESS_SESSIONS_MIN, READING_SESSIONS_MIN = 4, 5
 TOGETHER_MIN, WITHIN_MIN, ASKING_WITHIN_MIN = 0.4, 0.8, 0.5
 WORD_SHARE_MIN, WORD_LIFT_MIN = 0.25, 2.0
 NAME_WORDS_MAX = 4
+NEARLY = 0.8
 TOLD_WORDS_MIN = 3
 _LISTING = re.compile(r"(?:^|[_/ -])(?:list|search|query)(?:$|[_/ -])")
 _PARTS = re.compile(r"[\s_-]+")
@@ -46,6 +47,12 @@ class AskedGroup:
     def pattern(self) -> str:
         """What it is known by, whatever else comes to be done with it."""
         return f"{SETTING}{self.setting} {self.acts[0]}" if self.setting else f"{ASKED}{self.acts[0]}"
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """What it may come to be known by instead, when more sessions show it: what is done as often."""
+        done = Counter(key for episode in self.episodes for key in episode.keys)
+        return tuple(f"{ASKED}{key}" for key in self.acts[1:] if done[key] >= NEARLY * done[self.acts[0]])
 
     @property
     def sessions(self) -> int:

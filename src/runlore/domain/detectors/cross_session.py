@@ -15,7 +15,7 @@ from runlore.domain.detectors.asked import AskedGroup, asked_groups, specific_gr
 from runlore.domain.detectors.conversations import Conversation, last_event
 from runlore.domain.detectors.episodes import Episode, episodes_of, is_done
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of, make_occurrence
-from runlore.domain.detectors.mined import MinedRun, Outcome, Step
+from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
@@ -116,7 +116,11 @@ def _size(run: MinedRun) -> tuple[object, ...]:
 
 
 def _is_kept(step: Step) -> bool:
-    return bool(step.tool) or step.outcome is Outcome.FAILED or any(map(is_done, step.commands))
+    return bool(step.tool) or step.outcome is Outcome.FAILED or any(map(_is_told, step.commands))
+
+
+def _is_told(command: StepCommand) -> bool:
+    return is_done(command) or command.kind in (CommandKind.FILES, CommandKind.MOVING)
 
 
 def _match(group: AskedGroup, of_episode: Mapping[int, Conversation]) -> Match:
@@ -127,6 +131,7 @@ def _match(group: AskedGroup, of_episode: Mapping[int, Conversation]) -> Match:
         pattern=group.pattern,
         occurrences=tuple(ordered),
         words=group.words,
+        variants=group.variants,
     )
 
 

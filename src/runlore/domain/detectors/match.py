@@ -76,7 +76,7 @@ def copy_of(steps: Sequence[Step]) -> Copy | None:
 class Match:
     """A pattern that was found. `pattern` is the same for the same pattern whatever it comes to be called:
     it is made of normal forms, and never of values. The latest occurrence comes last. `words` are those in
-    which it is asked for."""
+    which it is asked for, `variants` other patterns that it may be found under another time."""
 
     heuristic: Heuristic
     pattern: str
@@ -84,3 +84,4 @@ class Match:
     request: UserRequest | None = None
     asked_name: str = ""
     words: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ REFUSAL_CHARS_MAX = 1_000
 OUTPUT_DEPTH_MAX = 4
 PARTS_MAX = 64
 # Ended by Ctrl-C, by `timeout` or by `kill`: how it would have ended is not known.
-ENDED = frozenset({124, 130, 143})
+ENDED = frozenset({124, 130, 137, 143})
 
 _ALL_SIGNS = (*SIGNS, *MORE_SIGNS, *SHORT_SIGNS)
 _HARMLESS = rb"(?i)\b(?:0|no|zero) (?:errors?|failures?|failed)\b"

@@ -74,7 +74,11 @@ UNFINISHED: Sequence[TextRow] = (
         "Command running in background with ID: 1",
         "it still runs",
     ),
-    _row(r"process running with session id", "Process running with session ID 7", "it still runs"),
+    _row(
+        r"process running with session id|^(?:the )?(?:command|process|task)[^\n]{0,60} still running",
+        "Process running with session ID 7, The command is still running",
+        "it still runs",
+    ),
 )
 FAILURES: Sequence[TextRow] = (
     _row(
@@ -121,6 +125,7 @@ FAILURES: Sequence[TextRow] = (
         "Tests: 1 failed, 9 total",
         "the last lines of jest, vitest and cargo",
     ),
+    _row(r"^E: [A-Z][^\n]{5,200}", "E: Unable to locate package jq", "apt"),
     _row(r"^g?make(?:\[\d+\])?: \*\*\* ", "make: *** [all] Error 2", "make"),
     _row(
         r"^(?:Build|BUILD) (?:FAILED|failed)|^FAILURE: |^\*\* BUILD FAILED",
@@ -161,9 +166,9 @@ TELLING: Sequence[TextRow] = (
 # A line in which a failure ends has one of these.
 LINE_OF_FAILURE = (
     rb"(?i)[^\n]*(?:error|fatal|panic|err!|err_|lifecycle|traceback|exception|not found|not recognized"
-    rb"|no such file|denied|not permitted|fail|\*\*\*|exit|status|rc[:= _-])[^\n]*"
+    rb"|no such file|denied|not permitted|fail|\*\*\*|exit|status|rc[:= _-]|e: )[^\n]*"
 )
 # A text that has none of these says of no failure: most outputs are told so, at once.
 SIGNS = ("rror", "RROR", "atal", "anic", "FAIL", "ailed", "ERR", "LIFECYCLE", "raceback", "xception")
 MORE_SIGNS = ("ot found", "ot recognized", "No such file", "enied", "ot permitted", "***", "xit", "XIT")
-SHORT_SIGNS = ("rc=", "RC=", "tatus")
+SHORT_SIGNS = ("rc=", "RC=", "tatus", "E: ")

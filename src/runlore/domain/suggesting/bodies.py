@@ -26,7 +26,7 @@ from runlore.domain.suggesting.purposes import purpose_of
 from runlore.domain.suggestion import Trigger
 from runlore.domain.text.excerpt import excerpt
 
-CHANGES_MAX, PITFALLS_MAX, ASKS_MAX, CHECKS_MAX, PROJECTS_MAX, NAMED_MAX = 6, 5, 3, 6, 3, 4
+CHANGES_MAX, PITFALLS_MAX, ASKS_MAX, PROJECTS_MAX, NAMED_MAX = 6, 5, 3, 3, 4
 ASK_CHARS_MAX, ERROR_CHARS_MAX, PARTS_CHARS_MAX = 90, 160, 160
 COMMAND_LINES_MAX, COMMAND_CHARS_MAX = 20, 2_000
 NONE_MET = "None was met."
@@ -300,17 +300,17 @@ def _verification(match: Match, written: Written) -> Iterator[str]:
         shown = "The same command" if is_harmful else code_span(_short(written.commands[-1]))
         yield f"{shown} should exit with code 0{gone}."
         return
-    told = [step for step in written.steps if step.is_command and step.is_always]
-    checks = [step.text for step in told if step.line is not None and any(map(_checks, step.line.commands))]
-    for text in list(dict.fromkeys(checks))[-CHECKS_MAX:]:
-        yield f"- {code_span(_short(text))} should exit with code 0."
-    last = next(
-        (step for step in reversed(told) if step.line is None or not any(map(harms, step.line.commands))),
-        None,
-    )
-    if last is not None and last.text not in checks:
-        yield f"- {code_span(_short(last.text))} should end without an error: its output shows the outcome."
-    if last is None and not checks:
+    done = [
+        step
+        for step in reversed(written.steps)
+        if step.is_command and step.is_always and not any(map(harms, step.line.commands if step.line else ()))
+    ]
+    check = next((step for step in done if step.line and any(map(_checks, step.line.commands))), None)
+    if done and done[0] is not check:
+        yield f"- {code_span(_short(done[0].text))} should end without an error and show the outcome."
+    if check is not None:
+        yield f"- {code_span(_short(check.text))} should exit with code 0."
+    if not done:
         yield "Look whether what was to go is gone, and nothing else."
 
 

@@ -44,6 +44,7 @@ _PLACES_MAX = 40
 _BREAKS = "/:=@._-+,"
 _NUMBERS = re.compile(r"[\d.]*\d\.?$"), re.compile(r"^\.?\d[\d.]*")
 UNTOLD = "..."
+_PARAMETER, _NEEDS_QUOTES, _QUOTES = re.compile(r"<[a-z0-9-]+>"), re.compile(r"[^\w./:=@%+,-]"), "'\""
 _LEFT_OUT = re.compile(r"(?<=\s)(--?[\w-]{1,30}[ =])(?:\w{1,30}=)?\.\.\.(?=\s|$)")
 _ARGUMENT = re.compile(r"(\w+)=('[^']*'|\S+)")
 _ADDRESS, _ADDRESS_PARTS_MIN = re.compile(r"[\w.?=&%-]+(?:/[\w.?=&%:-]+)+"), 3
@@ -445,6 +446,8 @@ def _replace_values(text: str, replaced: Sequence[_Replaced], naming: _Naming) -
     told, at = [], 0
     for one in replaced:
         shown = one.text or naming.write_parameter(one.values, one.name)
-        told += [text[at : one.start], f"{one.before}{shown}"]
+        quote = text[one.start] if _NEEDS_QUOTES.search(_PARAMETER.sub("", shown)) else ""
+        quote = quote if quote in _QUOTES else ""
+        told += [text[at : one.start], f"{quote}{one.before}{shown}{quote}"]
         at = one.end
     return "".join([*told, text[at:]])

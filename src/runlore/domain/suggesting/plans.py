@@ -11,12 +11,13 @@ from itertools import combinations
 
 from runlore.domain.detectors.asked import SETTING
 from runlore.domain.detectors.episodes import Act, acts_of
-from runlore.domain.detectors.match import Heuristic, Match, Occurrence
-from runlore.domain.detectors.mined import CommandKind, Step, StepCommand
+from runlore.domain.detectors.match import Match, Occurrence
+from runlore.domain.detectors.mined import CommandKind, Outcome, Step, StepCommand
 from runlore.domain.detectors.tool_calls import AGENT, EDIT, SKILL
 from runlore.domain.detectors.toolchains import settings_of
 from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.lines import Line, lines_of
+from runlore.domain.suggesting.one_off_values import is_temporary
 
 ALWAYS_MIN, SOMETIMES_MIN = 0.5, 0.3
 ORDER_WEIGHT = 3
@@ -46,14 +47,15 @@ class PlannedStep:
 
 def plan_steps(match: Match) -> tuple[PlannedStep, ...]:
     """The steps of a match that is no fix."""
-    is_asked_for = match.heuristic is Heuristic.EXPLICIT_INSTRUCTION
     is_wanted = _with_setting(match.pattern) if match.pattern.startswith(SETTING) else None
-    seen = [_first_acts(each, keeps_files=is_asked_for, is_wanted=is_wanted) for each in match.occurrences]
+    seen = [_first_acts(each, is_wanted) for each in match.occurrences]
     seen = [acts for acts in seen if acts]
     counts = Counter(key for acts in seen for key in acts)
     shares = {key: count / len(seen) for key, count in counts.items()}
-    wanted = {key for key, share in shares.items() if share >= SOMETIMES_MIN}
-    always = {key for key in wanted if shares[key] >= ALWAYS_MIN}
+    always = {key for key, share in shares.items() if share >= ALWAYS_MIN}
+    # Files are moved about for any reason: only where most did it is it part of the work.
+    files = {key for acts in seen for key, act in acts.items() if _serves(act)}
+    wanted = always | {key for key, share in shares.items() if share >= SOMETIMES_MIN and key not in files}
 
     before = Counter(
         pair for acts in seen for pair in combinations([key for key in acts if key in wanted], 2)
@@ -74,12 +76,10 @@ def plan_steps(match: Match) -> tuple[PlannedStep, ...]:
     return tuple(steps[:STEPS_MAX])
 
 
-def _first_acts(
-    occurrence: Occurrence, *, keeps_files: bool, is_wanted: Callable[[Act], bool] | None
-) -> dict[str, Act]:
+def _first_acts(occurrence: Occurrence, is_wanted: Callable[[Act], bool] | None) -> dict[str, Act]:
     found: dict[str, Act] = {}
     for step in occurrence.steps:
-        for act in (*acts_of(step), *(_file_acts(step) if keeps_files else ())):
+        for act in sorted((*acts_of(step), *_serving_acts(step)), key=_place):
             if is_wanted is None or is_wanted(act):
                 found.setdefault(act.key, act)
     return found
@@ -99,10 +99,24 @@ def _with_setting(pattern: str) -> Callable[[Act], bool]:
     return is_wanted
 
 
-def _file_acts(step: Step) -> Iterator[Act]:
+def _place(act: Act) -> int:
+    return next((at for at, each in enumerate(act.step.commands) if each is act.command), 0)
+
+
+def _serving_acts(step: Step) -> Iterator[Act]:
+    """What is done around the work: files that are made, copied or taken away, and a folder that is gone to
+    for all that follows. A folder before a command stands in the command's own line."""
+    if step.outcome is not Outcome.SUCCEEDED:
+        return
     for command in step.commands:
-        if command.kind is CommandKind.FILES:
+        if command.kind is CommandKind.FILES and not any(map(is_temporary, command.values)):
             yield Act(key=command.form, step=step, command=command)
+    if all(command.kind is CommandKind.MOVING for command in step.commands):
+        yield from (Act(key=each.text, step=step, command=each) for each in _folder(step.commands))
+
+
+def _serves(act: Act) -> bool:
+    return act.command is not None and act.command.kind in (CommandKind.FILES, CommandKind.MOVING)
 
 
 def line_of(act: Act) -> Line:

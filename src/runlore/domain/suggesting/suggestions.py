@@ -102,10 +102,14 @@ def _choose(drafts: Sequence[_Draft]) -> list[_Draft]:
 def _covers(one: _Draft, other: _Draft) -> bool:
     if is_fix(one.match) or is_fix(other.match):
         return one.match.heuristic is other.match.heuristic and _failure(one) == _failure(other)
-    if one.match.heuristic is other.match.heuristic:
+    is_row = other.match.heuristic is Heuristic.MULTI_STEP
+    if one.match.heuristic is other.match.heuristic and not is_row:
         return one.acts == other.acts
     is_here = places_of(other.match.occurrences) <= places_of(one.match.occurrences)
-    return is_here and other.match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION and other.acts <= one.acts
+    if not is_here or other.match.heuristic is Heuristic.EXPLICIT_INSTRUCTION:
+        return False
+    # A row of steps and its parts are one thing, whichever of them more sessions show.
+    return other.acts <= one.acts or (is_row and one.acts <= other.acts)
 
 
 def _failure(draft: _Draft) -> tuple[str, str]:
@@ -151,7 +155,7 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
         parameters=told.parameters,
         times=times,
         sessions=sessions,
-        variants=tuple(sorted(map(pattern_digest, {*draft.covered} - {match.pattern})))[
+        variants=tuple(sorted(map(pattern_digest, {*draft.covered, *match.variants} - {match.pattern})))[
             : limits.SUGGESTION_VARIANTS_MAX
         ],
     )

@@ -64,8 +64,10 @@ def _is_procedure(match: Match) -> bool:
         return bool(plan)
     acts = [step.acts[-1] for step in plan if step.is_always]
     telling = [act for act in acts if is_telling(act)]
-    if match.heuristic is Heuristic.REPEATED_ACTION or not telling:
+    if not telling:
         return False
+    if match.heuristic is Heuristic.REPEATED_ACTION:
+        return count_sessions(match) > SESSIONS_MIN and not is_reading(telling[0].key)
     if any(not is_reading(act.key) for act in telling):
         is_little = len(plan) < FEW_STEPS_MIN and count_sessions(match) <= SESSIONS_MIN
         return not is_little and (len(plan) > 1 or telling[0].command is None)
