@@ -35,7 +35,8 @@ def test_a_failure_that_was_put_right_is_a_fix(case: everyday.Mended, tmp_path: 
     assert [each.split()[:2] for each in fix.commands] == [
         each.split()[:2] for each in (case.failed, *between, case.worked)
     ]
-    assert f"1. Run `{case.by or case.worked}`" in fix.body
+    told = (case.by or case.worked).replace(" fix", " <branch>")
+    assert f"1. Run `{told}`" in fix.body
 
 
 @pytest.mark.req("SKL-14")

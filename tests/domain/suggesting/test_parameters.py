@@ -218,6 +218,7 @@ def test_a_row_is_told_once_however_often_it_was_gone_through() -> None:
         "go test ./a",
         "git add a.go",
         "git commit -m",
+        "rm -f out.txt",
         "go vet ./...",
         "git push --force-with-lease origin main",
     ]

@@ -20,8 +20,10 @@ from runlore.flow.skills.deciding import decide
 from runlore.flow.skills.forgetting import FORGOTTEN_SOURCE, Unlearning, forget_in_skills
 from runlore.flow.skills.library import delete, take_in, text_of
 from runlore.flow.skills.saving import auto_save
+from tests.domain.skill_curating.drafts import body_of
 from tests.flow.procedures import listed
 from tests.flow.saved_skills import (
+    DEPLOY,
     TAINTED,
     acting,
     as_file,
@@ -44,25 +46,18 @@ EVERY = (SkillState.ACTIVE, SkillState.MERGED, SkillState.DELETED)
 
 
 def deploy(word: str) -> tuple[Call, ...]:
-    """A procedure with a word of its own."""
+    """A fix with a word of its own: one session is enough for it."""
     return (
-        call(f"docker biuld -t {word} .", 1, "docker: 'biuld' is not a docker command"),
-        call(f"docker build -t {word} ."),
-        call("docker push app"),
-        call(f"kubectl apply -f {word}.yaml"),
-        call("kubectl rollout status deployment/app"),
+        call(f"docker build --psuh -t {word} .", 1, "unknown flag: --psuh"),
+        call(f"docker build --push -t {word} ."),
     )
 
 
 def ship(word: str) -> tuple[Call, ...]:
     """Another one that is about the same."""
     return (
-        call("docker build -t app ."),
-        call("docker push app"),
-        call(f"kubectl apply -f {word}.yaml"),
-        call("kubectl rollout restart deployment/app"),
-        call("kubectl rollout status deployment/app"),
-        call(f"helm test {word}"),
+        call(f"docker build --qiet -t {word} .", 1, "unknown flag: --qiet"),
+        call(f"docker build --quiet -t {word} ."),
     )
 
 
@@ -192,7 +187,8 @@ def test_a_child_of_what_was_merged_itself_goes_on_to_what_that_was_merged_into(
 def test_what_was_merged_and_taken_apart_again_leaves_no_trace_in_curations(sqlite_world: World) -> None:
     merged(sqlite_world)
     # Another one joins, so that a second curation keeps the text of both; then all is undone.
-    saved(sqlite_world, "third", (*deploy("numbat"), call("make clean")), pattern="third")
+    third = body_of(["docker build --no-cache -t numbat ."], failed="docker build --no-cahe -t numbat .")
+    saved(sqlite_world, "third", deploy("numbat")[1:], pattern="third", body=third)
     assert curated(sqlite_world) is not None
     for _ in range(2):
         with acting(sqlite_world) as (tx, saving):
@@ -226,23 +222,23 @@ def test_what_a_person_edited_stays_without_where_it_came_from(world: World, has
 
 @pytest.mark.parametrize("curate", [True, False])
 def test_a_name_that_the_user_gave_in_the_run_goes_with_it(sqlite_world: World, curate: bool) -> None:
-    worked(sqlite_world, "Deploy the app", *deploy("app"))
+    saved(sqlite_world, "deploys")
+    worked(sqlite_world, "Deploy the app", *DEPLOY)
     asked = worked(sqlite_world, "Save this as a skill called quokka-way")
     do_due_jobs(sqlite_world.parts, kinds=ALL_KINDS if curate else ALL_KINDS - {JobKind.CURATE})
     assert ("quokka-way" in library(sqlite_world)) is not curate
     assert "quokka-way" in library(sqlite_world, *EVERY)
     forget(sqlite_world, asked.run_id)
     assert told_anywhere(sqlite_world, "quokka") == []
-    assert set(library(sqlite_world)) == {"fix-docker-biuld-is-not-command"}
+    assert set(library(sqlite_world)) == {"deploys"}
 
 
 def test_a_line_about_another_skill_does_not_name_one_that_was_forgotten(sqlite_world: World) -> None:
-    worked(sqlite_world, "Deploy the app", *deploy("app"))
+    worked(sqlite_world, "Deploy the app", *DEPLOY)
     asked = worked(sqlite_world, "Save this as a skill called quokka-way")
     do_due_jobs(sqlite_world.parts, kinds=ALL_KINDS - {JobKind.CURATE})
-    with acting(sqlite_world) as (tx, saving):
-        delete(tx, library(sqlite_world)["fix-docker-biuld-is-not-command"], saving.act)
-    lived(sqlite_world, "wombat", *ship("wombat"))
+    saved(sqlite_world, "deploys")
+    curated(sqlite_world)
     assert set(library(sqlite_world)) == {"quokka-way"}
     assert any("quokka" in line.reason and "quokka" not in line.name for line in lines(sqlite_world))
     forget(sqlite_world, asked.run_id)

@@ -6,7 +6,7 @@ sessions. Sessions of one project and of several count alike: each occurrence na
 found does not depend on the order in which sessions are added.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from heapq import heappop, heappush
@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from runlore.domain.detectors.asked import AskedGroup, asked_groups, specific_groups
 from runlore.domain.detectors.conversations import Conversation, last_event
 from runlore.domain.detectors.episodes import Episode, episodes_of, is_done
+from runlore.domain.detectors.equal_runs import short_workflow
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
 from runlore.domain.lazy import dataclass
@@ -49,7 +50,7 @@ class CrossSession:
             self._evict_oldest(session_id)
 
     def matches(self) -> tuple[Match, ...]:
-        """What several sessions show: what most of them do first."""
+        """What several sessions show, what most of them do first; then the short workflows of each."""
         sessions = self._count_runs_once()
         of_episode: dict[int, Conversation] = {}
         episodes: list[Episode] = []
@@ -58,7 +59,7 @@ class CrossSession:
                 of_episode[id(episode)] = session.conversation
                 episodes.append(episode)
         groups = (*asked_groups(episodes), *specific_groups(episodes))
-        return tuple(_match(group, of_episode) for group in groups)
+        return (*(_match(group, of_episode) for group in groups), *_short_workflows(sessions))
 
     def _count_runs_once(self) -> list["_Session"]:
         """The sessions by id, a run that stands in several of them only in the one that has most runs: under
@@ -96,6 +97,15 @@ class _Session:
 
     runs: Sequence[MinedRun | None]
     conversation: Conversation
+
+
+def _short_workflows(sessions: Iterable[_Session]) -> list[Match]:
+    return [
+        session.conversation.mark_match(found)
+        for session in sessions
+        for run in session.runs
+        if run is not None and (found := short_workflow(run)) is not None
+    ]
 
 
 def _known_by(run: MinedRun) -> Iterator[RunId | Copy]:

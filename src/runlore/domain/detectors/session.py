@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from runlore.domain import limits
 from runlore.domain.detectors.conversations import Conversation
-from runlore.domain.detectors.equal_runs import short_workflow
 from runlore.domain.detectors.error_recovery import Recoveries, error_recovery
 from runlore.domain.detectors.explicit_instruction import explicit_instruction
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
@@ -55,9 +54,6 @@ def matches_of_session(runs: Sequence[MinedRun]) -> tuple[Match, ...]:
                 united.setdefault((match.heuristic, match.pattern), []).append(match)
     for match in Recoveries(runs).matches():
         united[match.heuristic, match.pattern] = [match]
-    for short in map(short_workflow, runs):
-        if short is not None:
-            united.setdefault((short.heuristic, short.pattern), []).append(short)
     return tuple(conversation.mark_match(_unite(matches)) for matches in united.values())
 
 

@@ -20,6 +20,7 @@ from runlore.domain import limits
 from runlore.domain.detectors.asked import ASKED, SETTING
 from runlore.domain.detectors.error_recovery import AGAIN, APPROVED, cause_of
 from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.detectors.mined import CommandKind
 from runlore.domain.project import project_name
 from runlore.domain.suggesting.lines import Line
 
@@ -112,9 +113,9 @@ def _name_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
 
 
 def _command_words(lines: Sequence[Line]) -> list[str]:
-    """What commands do, each once: those of the last line that says so first."""
-    forms = [command.form for line in lines for command in line.commands if not command.is_looking] or [
-        command.form for line in lines for command in line.commands
-    ]
+    """What commands do, each once; folders and files are named where nothing else is done."""
+    commands = [command for line in lines for command in line.commands]
+    working = [command for command in commands if command.kind is CommandKind.WORK]
+    forms = [command.form for command in working or commands]
     words = dict.fromkeys(word for form in forms for word in form.split() if not word.startswith(("-", "<")))
     return list(words)[:NAME_WORDS_MAX]

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of
 
-UNKNOWN_IN = "session "
-
 
 def unite_matches(matches: Iterable[Match]) -> tuple[Match, ...]:
     """One match for each heuristic and pattern, whatever the order they come in; empty ones are left out."""
@@ -18,9 +16,8 @@ def unite_matches(matches: Iterable[Match]) -> tuple[Match, ...]:
 
 
 def places_of(occurrences: Iterable[Occurrence]) -> frozenset[str]:
-    """The projects where something was seen. Of a session whose project is not known only the session is: two
-    such sessions may be of two projects."""
-    return frozenset(each.project or f"{UNKNOWN_IN}{each.session_id}" for each in occurrences)
+    """The projects where something was seen; one that is not known is as good as another."""
+    return frozenset(each.project for each in occurrences)
 
 
 def _one(matches: list[Match]) -> Match:
