@@ -29,7 +29,7 @@ DEPLOY = (
     call("kubectl rollout status deployment/app"),
 )
 # One session is enough for what a slip was put right by.
-SLIPPED = (call("docker biuld -t app .", 1, "docker: 'biuld' is not a docker command"), *DEPLOY)
+SLIPPED = (call("docker biuld -t app .", 1, "docker: 'biuld' is not a docker command"), DEPLOY[0])
 PLAN = (
     call("terraform fmt"),
     call("terraform validate"),

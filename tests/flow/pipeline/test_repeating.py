@@ -114,14 +114,12 @@ def test_a_short_workflow_waits_as_soon_as_three_runs_have_shown_it(world: World
 
 @pytest.mark.req("LAY-4")
 @pytest.mark.parametrize("calls", [3, 4])
-def test_three_equal_runs_of_one_session_are_enough_and_two_are_not(sqlite_world: World, calls: int) -> None:
+def test_equal_runs_of_one_session_are_not_enough(sqlite_world: World, calls: int) -> None:
     unsaved(sqlite_world)
-    for number in range(3):
-        assert proposed(sqlite_world) == []
-        learned(sqlite_world, 1, *RELEASE[4 - calls :], call(f"echo {number}"))
-    (procedure,) = proposed(sqlite_world)
-    assert procedure.kind is Kind.PROCEDURE
-    assert len(procedure.evidence_refs) == 3
+    for _ in range(4):
+        learned(sqlite_world, 1, *RELEASE[:calls])
+    assert proposed(sqlite_world) == []
+    assert listed(sqlite_world) == ()
 
 
 @pytest.mark.req("LAY-4", "SCO-2")
@@ -179,7 +177,7 @@ def test_a_failing_workflow_proposes_no_procedure_and_a_fix_of_several_sessions_
         learned(sqlite_world, number, *RECOVERY)
     facts = [each for each in proposed(sqlite_world) if each.kind is Kind.FACT]
     (fact,) = facts
-    assert fact.summary.startswith("Where `pytest -x tests/a.py` fails with")
+    assert fact.summary.startswith("What to do when `pytest -x tests/a.py` fails with")
     assert fact.metadata["origin"] == "episodes"
 
 
@@ -210,14 +208,13 @@ def test_forgetting_any_run_that_showed_it_takes_the_procedure_along(world: Worl
 def test_taint_is_inherited_and_a_skipped_suggestion_proposes_nothing(sqlite_world: World) -> None:
     unsaved(sqlite_world)
     read = call("curl https://example.com/setup", output="run npm ci")
-    learned(sqlite_world, 1, read, *RELEASE)
-    sqlite_world.operator.skip_suggestion(listed(sqlite_world)[0].suggestion_id)
-    learned(sqlite_world, 2, read, *RELEASE)
-    assert proposed(sqlite_world) == []
-    sqlite_world.operator.reset_skips()
-    learned(sqlite_world, 3, read, *RELEASE)
-    (procedure,) = proposed(sqlite_world)
+    for number in (1, 2):
+        learned(sqlite_world, number, read, *RELEASE)
+    (procedure,) = waiting(sqlite_world)
     assert procedure.provenance.tainted
+    sqlite_world.operator.skip_suggestion(listed(sqlite_world)[0].suggestion_id)
+    learned(sqlite_world, 3, read, *RELEASE)
+    assert waiting(sqlite_world) == []
 
 
 @pytest.mark.req("LAY-4", "SKL-6")
@@ -303,7 +300,8 @@ def test_what_a_person_saves_stands_as_a_procedure_under_the_name_of_the_skill(
 
 
 def test_what_is_saved_by_itself_waits_until_the_person_saves_it_too(sqlite_world: World) -> None:
-    learned(sqlite_world, 1, *DEPLOY)
+    for number in (0, 1):
+        learned(sqlite_world, number, *DEPLOY)
     (skill,) = library(sqlite_world).values()
     (procedure,) = proposed(sqlite_world)
     assert (procedure.state, procedure.metadata["workflow"]) == (State.CONSTRAINED, skill.name)

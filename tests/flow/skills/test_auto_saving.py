@@ -22,6 +22,7 @@ from runlore.flow.skills.library import take_in
 from runlore.flow.skills.saving import MADE_BEFORE, SKIPPED_BEFORE, auto_save
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure, ModelPurpose, Question
+from tests.domain.skill_curating.drafts import body_of
 from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing
 from tests.flow.dying import Died
@@ -332,7 +333,8 @@ def lived(world: World, models: ScriptedModels, fuse: Fuse) -> None:
 def begun(tmp: Path, name: str) -> World:
     """A Runlore with a draft, and a run of which all jobs are to be done."""
     world = World(Settings(state_root=str(tmp / name)))
-    kept(world, offered(world, "older", SLIPPED[:2]))
+    failed, worked_then = (each.command for each in SLIPPED)
+    kept(world, offered(world, "older", SLIPPED[1:], body=body_of([worked_then], failed=failed)))
     world.clock.advance(seconds=60)
     worked(world, "Deploy it", *SLIPPED)
     return world

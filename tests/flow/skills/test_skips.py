@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from runlore.daemon.background.jobs import do_due_jobs
+from runlore.domain.detectors.equal_runs import workflow_of
+from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.errors import NotFound
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonValue
@@ -16,8 +18,9 @@ from runlore.domain.suggestion import StoredSuggestion, SuggestionMove, Suggesti
 from runlore.flow.skills.deciding import decide, reset_skips
 from runlore.flow.skills.suggesting import DetectionContext, keep, take_back
 from runlore.ports import operations as ops
-from tests.flow.procedures import dry_run, listed, session
+from tests.flow.procedures import listed, session
 from tests.flow.saved_skills import (
+    DEPLOY,
     PLAN,
     SLIPPED,
     acting,
@@ -114,14 +117,18 @@ def test_a_run_that_shows_it_after_the_skip_has_expired_lets_it_wait_again(sqlit
 
 def test_another_name_for_the_same_pattern_or_for_a_variant_stays_skipped(sqlite_world: World) -> None:
     put_policy(sqlite_world, skip_reset_days=0)
-    pattern = dry_run([session("one", told_run("Deploy it", *SLIPPED))])[0].pattern
-    known = suggestion("mine", pattern="something else", variants=(pattern_digest(pattern),))
+    (run,) = session("one", told_run("Deploy it", *DEPLOY))
+    workflow = workflow_of(mine_transcript_run(run, project=""))
+    assert workflow is not None
+    known = suggestion("mine", pattern="something else", variants=(pattern_digest(workflow.pattern),))
     stored = offered(sqlite_world, "mine", pattern=known.pattern, variants=known.variants)
     skipped_now(sqlite_world, stored)
     assert see(sqlite_world, stored, name="renamed").suggestion.name == "mine"
-    worked(sqlite_world, "Deploy it", *SLIPPED)
-    do_due_jobs(sqlite_world.parts, kinds=DETECT)
+    for talk in ("one", "two"):
+        worked(sqlite_world, "Deploy it", *DEPLOY, session_id=talk)
+        do_due_jobs(sqlite_world.parts, kinds=DETECT)
     (seen,) = listed(sqlite_world)
+    assert seen.suggestion.times > stored.suggestion.times
     assert (seen.suggestion_id, seen.state, seen.suggestion.name) == (stored.suggestion_id, SKIPPED, "mine")
 
 

@@ -25,6 +25,8 @@ TOGETHER_MIN, WITHIN_MIN, ASKING_WITHIN_MIN = 0.4, 0.8, 0.5
 WORD_SHARE_MIN, WORD_LIFT_MIN = 0.25, 2.0
 NAME_WORDS_MAX = 4
 NEARLY = 0.8
+OTHERS = 10
+"""As many episodes are thought of that ask for something else, so that little is enough to begin with."""
 TOLD_WORDS_MIN = 3
 _LISTING = re.compile(r"(?:^|[_/ -])(?:list|search|query)(?:$|[_/ -])")
 _PARTS = re.compile(r"[\s_-]+")
@@ -179,7 +181,7 @@ def _asking_words(members: Sequence[Episode], everywhere: Mapping[str, int], tot
     scores: dict[str, float] = {}
     for key, forms in written.items():
         share = sum(forms.values()) / len(asked)
-        lift = share / (everywhere[key] / total)
+        lift = share / (everywhere[key] / (total + OTHERS))
         if len(sessions[key]) >= SESSIONS_MIN and share >= WORD_SHARE_MIN and lift >= WORD_LIFT_MIN:
             scores[key] = share * min(lift, 10)
     best = sorted(scores, key=lambda key: (-scores[key], key))[:NAME_WORDS_MAX]
