@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from runlore.domain.detectors.cross_session import CrossSession
+from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import MinedRun
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.detectors.tool_calls import describe_call
+from runlore.domain.run import RunId
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from tests.domain.detectors.mined_runs import Call, Said, failed, ok, run, session, unknown
@@ -15,7 +17,7 @@ from tests.domain.detectors.mined_runs import Call, Said, failed, ok, run, sessi
 
 def suggested(*sessions: tuple[MinedRun, ...]) -> tuple[Suggestion, ...]:
     across = CrossSession()
-    matches = []
+    matches: list[Match] = []
     for each in sessions:
         across.add(each)
         matches += matches_of_session(each)
@@ -128,7 +130,7 @@ def test_tools_of_servers_are_steps_too() -> None:
         (mined,) = session(run("file a ticket for the shop team", ok("make test")), name=f"m{at}", day=at)
         call = replace(mined.steps[0], commands=(), tool=told[0], text=told[1].replace("long", f"long {at}"))
         (other,) = session(run("explain the parser", ok("make")), name=f"m{at}", day=at)
-        sessions.append((other, replace(mined, run_id=f"{mined.run_id}_b", steps=(call,))))
+        sessions.append((other, replace(mined, run_id=RunId(f"{mined.run_id}_b"), steps=(call,))))
     (found,) = suggested(*sessions)
     assert found.commands == ("mcp__tracker__create_issue team=Shop title=<title> body=<body>",)
     assert {"ticket", "shop"} & set(found.name.split("-"))

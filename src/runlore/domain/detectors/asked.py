@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from runlore.domain.detectors.command_acts import RUNNING
-from runlore.domain.detectors.episodes import Act, Episode, stems_of
+from runlore.domain.detectors.episodes import WorkAct, WorkEpisode, stems_of
 from runlore.domain.detectors.mined import CommandKind
 from runlore.domain.detectors.tool_calls import AGENT, EDIT, SKILL
 from runlore.domain.detectors.toolchains import is_everyday, settings_of
@@ -42,7 +42,7 @@ class AskedGroup:
 
     acts: tuple[str, ...]
     words: tuple[str, ...]
-    episodes: tuple[Episode, ...]
+    episodes: tuple[WorkEpisode, ...]
     setting: str = ""
 
     @property
@@ -62,9 +62,9 @@ class AskedGroup:
         return count_sessions(self.episodes)
 
 
-def asked_groups(episodes: Sequence[Episode]) -> list[AskedGroup]:
+def asked_groups(episodes: Sequence[WorkEpisode]) -> list[AskedGroup]:
     """The purposes that several sessions show, those that most show first."""
-    showing: dict[str, dict[int, Episode]] = {}
+    showing: dict[str, dict[int, WorkEpisode]] = {}
     for number, episode in enumerate(episodes):
         for key in {act.key for act in episode.acts if is_telling(act)}:
             showing.setdefault(key, {})[number] = episode
@@ -108,9 +108,9 @@ def _is_within(group: AskedGroup, larger: Iterable[AskedGroup]) -> bool:
     )
 
 
-def specific_groups(episodes: Sequence[Episode]) -> list[AskedGroup]:
+def specific_groups(episodes: Sequence[WorkEpisode]) -> list[AskedGroup]:
     """Everyday commands that several sessions give the same setting of the project: a tag, a variable."""
-    showing: dict[tuple[str, str], dict[int, Episode]] = {}
+    showing: dict[tuple[str, str], dict[int, WorkEpisode]] = {}
     for number, episode in enumerate(episodes):
         for act in episode.acts:
             if act.command is not None and is_everyday(act.command):
@@ -126,12 +126,12 @@ def specific_groups(episodes: Sequence[Episode]) -> list[AskedGroup]:
     return groups
 
 
-def count_sessions(episodes: Iterable[Episode]) -> int:
+def count_sessions(episodes: Iterable[WorkEpisode]) -> int:
     """In how many sessions episodes stand."""
     return len({episode.run.session_id for episode in episodes})
 
 
-def is_telling(act: Act) -> bool:
+def is_telling(act: WorkAct) -> bool:
     """Whether an act says what the work was for."""
     if act.command is None:
         return act.key.partition(" ")[0] not in _GENERAL
@@ -147,7 +147,7 @@ def is_reading(key: str) -> bool:
     return _READING.search(key) is not None
 
 
-def _together(shared: Mapping[str, Mapping[int, Episode]]) -> list[tuple[str, ...]]:
+def _together(shared: Mapping[str, Mapping[int, WorkEpisode]]) -> list[tuple[str, ...]]:
     """Acts that mostly come together, the most frequent first in each."""
     ordered = sorted(shared, key=lambda key: (is_reading(key), -len(shared[key]), key))
     found: list[list[str]] = []
@@ -166,7 +166,9 @@ def _likeness(one: Iterable[int], other: Iterable[int]) -> float:
     return len(ours & theirs) / len(ours | theirs)
 
 
-def _asking_words(members: Sequence[Episode], everywhere: Mapping[str, int], total: int) -> tuple[str, ...]:
+def _asking_words(
+    members: Sequence[WorkEpisode], everywhere: Mapping[str, int], total: int
+) -> tuple[str, ...]:
     """The words that ask for this, as they are mostly written, in the order in which they mostly stand."""
     written: dict[str, Counter[str]] = {}
     sessions: dict[str, set[str]] = {}

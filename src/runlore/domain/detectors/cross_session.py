@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 
 from runlore.domain.detectors.asked import AskedGroup, asked_groups, specific_groups
 from runlore.domain.detectors.conversations import Conversation, last_event
-from runlore.domain.detectors.episodes import Episode, episodes_of, is_done
+from runlore.domain.detectors.episodes import WorkEpisode, episodes_of, is_done
 from runlore.domain.detectors.equal_runs import short_workflow
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
@@ -53,7 +53,7 @@ class CrossSession:
         """What several sessions show, what most of them do first; then the short workflows of each."""
         sessions = self._count_runs_once()
         of_episode: dict[int, Conversation] = {}
-        episodes: list[Episode] = []
+        episodes: list[WorkEpisode] = []
         for session in sessions:
             for episode in episodes_of(session.runs):
                 of_episode[id(episode)] = session.conversation
@@ -145,7 +145,7 @@ def _match(group: AskedGroup, of_episode: Mapping[int, Conversation]) -> Match:
     )
 
 
-def _occurrence(episode: Episode, conversation: Conversation) -> Occurrence:
+def _occurrence(episode: WorkEpisode, conversation: Conversation) -> Occurrence:
     steps = episode.steps[:OCCURRENCE_STEPS_MAX]
     return replace(
         make_occurrence(episode.run, steps),

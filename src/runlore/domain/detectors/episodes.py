@@ -48,7 +48,7 @@ _PLAIN_WORD = re.compile(r"^[a-z][a-z-]{1,20}$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Act:
+class WorkAct:
     """One thing that was done: what it is known by, and the step and the command that did it."""
 
     key: str
@@ -57,14 +57,14 @@ class Act:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Episode:
+class WorkEpisode:
     """What was asked, the words of it that say what, and what was done. `run` is the last that took part."""
 
     run: MinedRun
     request: UserRequest | None
     words: tuple[str, ...]
     steps: tuple[Step, ...]
-    acts: tuple[Act, ...]
+    acts: tuple[WorkAct, ...]
 
     @property
     def keys(self) -> frozenset[str]:
@@ -72,7 +72,7 @@ class Episode:
         return frozenset(act.key for act in self.acts)
 
 
-def episodes_of(runs: Sequence[MinedRun | None]) -> Iterator[Episode]:
+def episodes_of(runs: Sequence[MinedRun | None]) -> Iterator[WorkEpisode]:
     """The episodes of a session in their order; None stands for a run that is told with another session."""
     parts: list[MinedRun] = []
     for run in runs:
@@ -85,10 +85,10 @@ def episodes_of(runs: Sequence[MinedRun | None]) -> Iterator[Episode]:
         yield _episode(parts)
 
 
-def _episode(parts: Sequence[MinedRun]) -> Episode:
+def _episode(parts: Sequence[MinedRun]) -> WorkEpisode:
     steps = tuple(step for run in parts for step in run.steps)
     acts = tuple(act for step in steps for act in acts_of(step))
-    return Episode(
+    return WorkEpisode(
         run=parts[-1],
         request=parts[0].request,
         words=words_of_request(parts[0].request),
@@ -114,17 +114,17 @@ def stems_of(words: Iterable[str]) -> frozenset[str]:
 _stem = lru_cache(FORMS_CACHED_MAX)(stem)
 
 
-def acts_of(step: Step) -> Iterator[Act]:
+def acts_of(step: Step) -> Iterator[WorkAct]:
     """What a step that succeeded did. What looks at files and the repository alone is nothing to repeat."""
     is_answered = step.outcome is Outcome.FAILED and any(map(answers, step.commands))
     if step.outcome is not Outcome.SUCCEEDED and not is_answered:
         return
     if step.tool:
         told = step.text.split("\n")[0] if step.tool in (SKILL, AGENT) else ""
-        yield Act(key=f"{step.tool} {told}".strip(), step=step)
+        yield WorkAct(key=f"{step.tool} {told}".strip(), step=step)
     for command in step.commands:
         if is_done(command) and (key := key_of(command)):
-            yield Act(key=key, step=step, command=command)
+            yield WorkAct(key=key, step=step, command=command)
 
 
 def answers(command: StepCommand) -> bool:

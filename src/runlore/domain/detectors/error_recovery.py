@@ -200,10 +200,14 @@ def _recovery(failed: Step, between: Sequence[Step], fixed: Step) -> _Recovery |
     is_denied = confined and confined[0].lower() == "operation not permitted" and "=" not in fixed.text
     if is_denied or _TIMED_OUT.search(failed.error):
         return None
-    return _unchanged(failed, between, fixed) if _same(failed, fixed) else _changed(failed, fixed)
+    return (
+        _recover_unchanged(failed, between, fixed)
+        if _same(failed, fixed)
+        else _recover_changed(failed, fixed)
+    )
 
 
-def _unchanged(failed: Step, between: Sequence[Step], fixed: Step) -> _Recovery | None:
+def _recover_unchanged(failed: Step, between: Sequence[Step], fixed: Step) -> _Recovery | None:
     """How a call came to succeed as it was: by what was done before it, or by itself."""
     cause, fixes = cause_of(failed.error), _fixes(failed, between)
     if fixes:
@@ -214,7 +218,7 @@ def _unchanged(failed: Step, between: Sequence[Step], fixed: Step) -> _Recovery 
     return _Recovery(failed=failed, fixed=fixed, pattern=f"{cause} -> {AGAIN}") if is_again else None
 
 
-def _changed(failed: Step, fixed: Step) -> _Recovery | None:
+def _recover_changed(failed: Step, fixed: Step) -> _Recovery | None:
     for wrong, right in _pairs(failed, fixed):
         if _is_corrected(failed, wrong, right):
             pattern = f"{wrong.form} -> {right.form} # {cause_of(failed.error)}"

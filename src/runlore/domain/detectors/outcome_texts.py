@@ -74,9 +74,10 @@ UNFINISHED: Sequence[TextRow] = (
         "Command running in background with ID: 1",
         "it still runs",
     ),
+    _row(r"process running with session id", "Process running with session ID 7", "it still runs"),
     _row(
-        r"process running with session id|^(?:the )?(?:command|process|task)[^\n]{0,60} still running",
-        "Process running with session ID 7, The command is still running",
+        r"^(?:the )?(?:command|process|task)[^\n]{0,60} still running",
+        "The command is still running after 120 s",
         "it still runs",
     ),
 )

@@ -235,7 +235,7 @@ def _write_step(number: int, command: str, *, before: str = "") -> Iterator[str]
 
 
 def _pitfalls(match: Match, written: Written) -> Iterator[str]:
-    told = list(islice(_met(match, written), PITFALLS_MAX))
+    told = list(islice(_describe_failures(match, written), PITFALLS_MAX))
     warned = list(dict.fromkeys(_warnings(match, written)))
     for line in (*told, *warned):
         yield f"- {line}"
@@ -243,7 +243,7 @@ def _pitfalls(match: Match, written: Written) -> Iterator[str]:
         yield f"- {NONE_MET}"
 
 
-def _met(match: Match, written: Written) -> Iterator[str]:
+def _describe_failures(match: Match, written: Written) -> Iterator[str]:
     """What failed on the way, what most met first, with what worked in its place."""
     if is_fix(match):
         error = _find_error(match)
@@ -256,7 +256,7 @@ def _met(match: Match, written: Written) -> Iterator[str]:
     for occurrence in match.occurrences:
         for failed, remedy in _failures(occurrence, known):
             error = _clean_error(failed.error)
-            shown[error] = f"{code_span(_told(failed, known))} failed: {code_span(error)}.{remedy}"
+            shown[error] = f"{code_span(_excerpt_command(failed, known))} failed: {code_span(error)}.{remedy}"
             met[error] += 1
     yield from (shown[error] for error, _ in met.most_common())
 
@@ -270,12 +270,14 @@ def _failures(occurrence: Occurrence, known: set[str]) -> Iterator[tuple[Step, s
             continue
         later = (each for each in occurrence.steps[at + 1 :] if each.outcome is Outcome.SUCCEEDED)
         worked = next((each for each in later if ours & {command.form for command in each.commands}), None)
-        told = "" if worked is None else _told(worked, ours)
-        is_other = bool(told) and told != _told(step, ours) and "\N{HORIZONTAL ELLIPSIS}" not in told
+        told = "" if worked is None else _excerpt_command(worked, ours)
+        is_other = (
+            bool(told) and told != _excerpt_command(step, ours) and "\N{HORIZONTAL ELLIPSIS}" not in told
+        )
         yield step, f" {code_span(told)} worked." if is_other else ""
 
 
-def _told(step: Step, forms: set[str]) -> str:
+def _excerpt_command(step: Step, forms: set[str]) -> str:
     """The command of a call that is meant, and not its neighbours."""
     command = next(each for each in reversed(step.commands) if each.form in forms)
     return excerpt(" ".join(command.text.split()), PARTS_CHARS_MAX)

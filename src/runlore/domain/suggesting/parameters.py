@@ -352,10 +352,10 @@ def _template(
                 _Replaced(placed.start, placed.end, before=placed.before, name=name, values=values)
             )
     told = _replace_values(command.text, list(_several(command.text, replaced)), naming)
-    return _LEFT_OUT.sub(lambda found: f"{found[1]}<{_called(found[1].strip(' ='))}>", told)
+    return _LEFT_OUT.sub(lambda found: f"{found[1]}<{_name_left_out(found[1].strip(' ='))}>", told)
 
 
-def _called(flag: str) -> str:
+def _name_left_out(flag: str) -> str:
     """What a text is called that was left out: by its flag."""
     return {"-m": "message", "-F": "file"}.get(flag) or flag.lstrip("-") or "text"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 from runlore.domain.detectors.asked import SETTING
-from runlore.domain.detectors.episodes import Act, acts_of
+from runlore.domain.detectors.episodes import WorkAct, acts_of
 from runlore.domain.detectors.match import Match, Occurrence
 from runlore.domain.detectors.mined import CommandKind, Outcome, Step, StepCommand
 from runlore.domain.detectors.tool_calls import AGENT, EDIT, SKILL
@@ -31,7 +31,7 @@ class PlannedStep:
     """A step: the acts that did it, one for each occurrence, the latest last, and how many of all did."""
 
     key: str
-    acts: tuple[Act, ...]
+    acts: tuple[WorkAct, ...]
     share: float
 
     @property
@@ -76,8 +76,8 @@ def plan_steps(match: Match) -> tuple[PlannedStep, ...]:
     return tuple(steps[:STEPS_MAX])
 
 
-def _first_acts(occurrence: Occurrence, is_wanted: Callable[[Act], bool] | None) -> dict[str, Act]:
-    found: dict[str, Act] = {}
+def _first_acts(occurrence: Occurrence, is_wanted: Callable[[WorkAct], bool] | None) -> dict[str, WorkAct]:
+    found: dict[str, WorkAct] = {}
     for step in occurrence.steps:
         for act in sorted((*acts_of(step), *_serving_acts(step)), key=_place):
             if is_wanted is None or is_wanted(act):
@@ -85,12 +85,12 @@ def _first_acts(occurrence: Occurrence, is_wanted: Callable[[Act], bool] | None)
     return found
 
 
-def _with_setting(pattern: str) -> Callable[[Act], bool]:
+def _with_setting(pattern: str) -> Callable[[WorkAct], bool]:
     """Whether an act is the command with the setting that a pattern names, or the program that it builds."""
     setting, _, key = pattern.removeprefix(SETTING).partition(" ")
     built = setting.rpartition("=./")[2] if setting.startswith("-o=") else ""
 
-    def is_wanted(act: Act) -> bool:
+    def is_wanted(act: WorkAct) -> bool:
         if act.command is None:
             return False
         is_it = act.key == key and setting in settings_of(act.command)
@@ -99,27 +99,27 @@ def _with_setting(pattern: str) -> Callable[[Act], bool]:
     return is_wanted
 
 
-def _place(act: Act) -> int:
+def _place(act: WorkAct) -> int:
     return next((at for at, each in enumerate(act.step.commands) if each is act.command), 0)
 
 
-def _serving_acts(step: Step) -> Iterator[Act]:
+def _serving_acts(step: Step) -> Iterator[WorkAct]:
     """What is done around the work: files that are made, copied or taken away, and a folder that is gone to
     for all that follows. A folder before a command stands in the command's own line."""
     if step.outcome is not Outcome.SUCCEEDED:
         return
     for command in step.commands:
         if command.kind is CommandKind.FILES and not any(map(is_temporary, command.values)):
-            yield Act(key=command.form, step=step, command=command)
+            yield WorkAct(key=command.form, step=step, command=command)
     if all(command.kind is CommandKind.MOVING for command in step.commands):
-        yield from (Act(key=each.text, step=step, command=each) for each in _folder(step.commands))
+        yield from (WorkAct(key=each.text, step=step, command=each) for each in _folder(step.commands))
 
 
-def _serves(act: Act) -> bool:
+def _serves(act: WorkAct) -> bool:
     return act.command is not None and act.command.kind in (CommandKind.FILES, CommandKind.MOVING)
 
 
-def line_of(act: Act) -> Line:
+def line_of(act: WorkAct) -> Line:
     """The part of a step's line that did an act: its pipeline, behind the folder that it was done in."""
     assert act.command is not None
     (line,) = lines_of([act.step])
