@@ -30,9 +30,14 @@ from runlore.domain.detectors.verbs import TASK_RUNNERS, VERB_PROGRAMS, VERB_WOR
 from runlore.domain.shell import script_of
 
 INTRODUCTION = """\
-Detectors look at the shell calls of a session and find what would be worth keeping as a skill. They use only
-what this page describes: the same runs give the same findings, whatever the other tools of the agent did
-between the calls.
+Detectors look at the calls of a session and find what would be worth keeping as a skill. They use only what
+this page describes: the same runs give the same findings. `cross-session` looks at the tools of servers,
+skills, sub-agents and edits as well, the others at shell calls alone.
+
+A match is suggested only with support. `explicit-instruction` is at once; `error-recovery` where the error
+says itself what is wrong with the call, and `user-correction` where the user's words are about that very
+command. The others need several sessions, and more than everybody runs untold: `multi-step` two,
+`repeated-action` three.
 
 One shell call is one step, however many commands are joined in it. A step **counts** if one of its commands
 does work or handles files, or if it is only `cd`; `cd` before another command only says where that runs. A

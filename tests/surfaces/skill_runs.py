@@ -11,15 +11,24 @@ from runlore.ports import operations as ops
 
 BEGUN = datetime(2026, 3, 1, 9, tzinfo=UTC)
 SOURCE = "5f" * 32
-RELEASE = ("npm ci", "npm run lint", "npm test", "npm run build", "npm publish")
+# One session is enough for what puts these right.
+FAILING = {
+    "npm run biuld": 'npm error Missing script: "biuld"',
+    "npm pubish": 'npm error Unknown command: "pubish"',
+}
+RELEASE = ("npm ci", "npm test", "npm run biuld", "npm run build", "npm pubish", "npm publish")
 
 
 def told_run(ordinal: int = 1, commands: tuple[str, ...] = RELEASE, **fields: Any) -> ToldRun:
-    """A run of a session in which commands succeeded, one after the other."""
+    """A run of a session in which commands succeeded, one after the other, but for those that are failing."""
     entries = [Entry(type=EventType.INPUT, body={"text": "Release the package"})]
     for number, command in enumerate(commands):
         call: JsonObject = {"call_id": str(number), "name": "Bash", "arguments": {"command": command}}
-        result: JsonObject = {"call_id": str(number), "output": "done", "exit_code": 0}
+        result: JsonObject = {
+            "call_id": str(number),
+            "output": FAILING.get(command, "done"),
+            "exit_code": int(command in FAILING),
+        }
         entries.append(Entry(type=EventType.TOOL_CALL, body=call))
         entries.append(Entry(type=EventType.TOOL_RESULT, body=result))
     events = tuple(

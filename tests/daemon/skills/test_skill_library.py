@@ -13,7 +13,7 @@ from runlore.domain.errors import Conflict
 from runlore.domain.runs.job import JobKind
 from runlore.domain.skill import SkillEventKind, SkillMove, SkillOrigin, SkillState
 from runlore.ports import operations as ops
-from tests.flow.saved_skills import DEPLOY
+from tests.flow.saved_skills import SLIPPED
 from tests.flow.skill_shelf import (
     brought_in,
     files,
@@ -293,7 +293,7 @@ def test_whatever_changes_is_seen_by_the_next_look(sqlite_world: World, change: 
 
 @pytest.mark.req("SKL-7", "SKL-9")
 def test_what_jobs_save_has_its_file_and_what_was_edited_before_they_curate_is_left(world: World) -> None:
-    worked(world, "Deploy it", *DEPLOY)
+    worked(world, "Deploy it", *SLIPPED)
     do_due_jobs(world.parts, kinds=frozenset({JobKind.DETECT}))
     (name,) = rows(world)
     assert files(world) == rows(world)

@@ -15,7 +15,7 @@ from runlore.flow.skills.library import get_gone_skill
 from runlore.ports import operations as ops
 from tests.flow.dying import Died
 from tests.flow.kill_points import DyingStore, Fuse
-from tests.flow.saved_skills import DEPLOY
+from tests.flow.saved_skills import SLIPPED
 from tests.flow.skill_shelf import (
     BODY,
     brought_in,
@@ -240,7 +240,7 @@ def test_a_refresh_that_has_no_time_left_goes_on_the_next_time(sqlite_world: Wor
 
 @pytest.mark.req("LRN-12")
 def test_what_is_forgotten_leaves_no_file_behind(world: World) -> None:
-    run = told("Deploy it", *DEPLOY)
+    run = told("Deploy it", *SLIPPED)
     world.operator.import_runs(ops.RunsToImport(source="here", runs=(run,)))
     world.operator.suggest(ops.SuggestRequest())
     for stored in world.operator.list_suggestions(ops.SuggestionsRequest()).items:

@@ -89,7 +89,7 @@ def test_the_best_suggestion_comes_first_with_how_often_it_was_seen(embedded: Ru
         each.suggestion.name for each in found
     ]
     score = str(found[0].suggestion.score.points)
-    assert shown[1].split()[1:8] == [score, "2", "times", "in", "1", "session", "multi-step"]
+    assert shown[1].split()[1:8] == [score, "2", "times", "in", "1", "session", "error-recovery"]
 
 
 def test_nothing_to_show_says_where_suggestions_come_from(embedded: Runlore) -> None:

@@ -1,9 +1,15 @@
 """`cross-session`: procedures that several sessions show, and no single one does (SKL-2).
 
-What they are is said in `asked.py`: work that is asked for in the same words, or does the same telling
-thing. A session counts once however often it repeats something, and so does a run that stands in two
-sessions. Sessions of one project and of several count alike: each occurrence names its project. What is
-found does not depend on the order in which sessions are added.
+What was asked for, with all that was done for it by whichever tool, is one episode. Episodes have one purpose
+where they share an act that tells it: one that opens a pull request, answers a comment or rolls out a
+release. Edits, commits, tests and tasks of the project tell none. Two sessions are enough where the same
+words ask for it, four without such words, five for what only asks a server. An everyday command is told
+where two or three sessions give it the same setting of the project, and two or three calls that are all a
+run did where three sessions did just these.
+
+A session counts once however often it repeats something, and so does a run that stands in two sessions.
+Sessions of one project and of several count alike: each occurrence names its project. What is found does not
+depend on the order in which sessions are added.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

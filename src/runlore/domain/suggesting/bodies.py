@@ -121,7 +121,7 @@ def _when(match: Match, written: Written) -> str:
     asks = _asks(match)
     if asks:
         told = " or ".join(f"“{ask}”" for ask in asks[:2])
-        return f"Use it when the user asks such as {told}{where}."
+        return f"Use it when the user asks something like {told}{where}."
     doings = list(
         dict.fromkeys(purpose.doing for each in _commands(written) if (purpose := purpose_of(each)))
     )
