@@ -243,6 +243,9 @@ def test_what_a_run_shows_is_detected_at_once_unless_it_was_told_not_to(
         do_due_jobs(work.world.parts, kinds=frozenset({JobKind.DETECT}))
         assert work.operator.list_suggestions(ops.SuggestionsRequest()).items == ()
 
+        # One session shows no procedure yet, a second one with the same steps does.
+        alone = work.start("Prepare the tree", session_id=work.talk("first"))
+        assert work.events(alone)[-1].data["detected"] == []
         run_id = work.start("Prepare the tree", session_id=work.talk("other"))
         end = work.events(run_id)[-1]
         limited = replace(OPERATOR, scopes=frozenset({Scope(ScopeKind.SESSION, "other")}))
