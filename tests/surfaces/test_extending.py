@@ -67,7 +67,7 @@ runs = read(file, counts)
 reader = {"agent": found(file).agent, "inputs": inputs(runs), "skipped": dict(counts.skipped)}
 
 checked = [told(f"Change {name}", call("make lint types")) for name in "abc"]
-suggested = [each.heuristic for each in dry_run([session("work", *checked)])]
+suggested = [each.heuristic for each in dry_run([session(f"work-{number}", *checked) for number in range(2)])]
 shown = {"operation": operation, "field": field, "policy": policy, "reader": reader, "detector": suggested}
 print(json.dumps({**shown, "from": runlore.__file__}))
 """
