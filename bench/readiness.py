@@ -59,7 +59,7 @@ def watch(address: str) -> list[float]:
     until = time.monotonic() + WATCHED_S
     while time.monotonic() < until:
         began = time.perf_counter()
-        ask(address, "GET", "/readyz", b"", {})
+        ask(address, "GET", "/readyz", headers={})
         waits.append((time.perf_counter() - began) * 1_000)
         time.sleep(PAUSE_S)
     return waits
@@ -71,10 +71,10 @@ def send_on(address: str, token: str, route: tuple[str, str, int], stop: threadi
     body = b"{" + b",".join(b'"k%d":[]' % number for number in range(values // 2)) + b"}"
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": "*/*"}
     while not stop.is_set():
-        ask(address, method, path, body.ljust(size), headers)
+        ask(address, method, path, body=body.ljust(size), headers=headers)
 
 
-def ask(address: str, method: str, path: str, body: bytes, headers: dict[str, str]) -> None:
+def ask(address: str, method: str, path: str, *, body: bytes = b"", headers: dict[str, str]) -> None:
     connection = http.client.HTTPConnection(address)
     try:
         connection.request(method, path, body or None, headers)

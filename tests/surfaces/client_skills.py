@@ -117,7 +117,7 @@ def library(both: Both, found: ops.SuggestAnswer) -> None:
         other.suggestion_id
     ]
     assert both.read("reset_skips") == ()
-    told = ops.MachineMounts(machine="afar", folders=("/home/ada/.claude/skills",))
+    told = ops.MachineMounts(machine="afar", folders=("/srv/ada/.claude/skills",))
     assert both.read("note_mounts", told) == told
 
 

@@ -298,7 +298,7 @@ def test_revoking_names_the_copies_that_are_left(world: World, folder: Path) -> 
     follower(world).catch_up()
     copy.write_text(copy.read_text("utf-8") + "my own line\n", "utf-8")
     for machine, folders in {
-        "afar": ("/home/ada/.claude/skills",),
+        "afar": ("/srv/ada/.claude/skills",),
         "gone": ("/x",),
         here.machine: (),
     }.items():
@@ -308,7 +308,7 @@ def test_revoking_names_the_copies_that_are_left(world: World, folder: Path) -> 
     revoked = world.operator.revoke_promoted(ops.RevokePromoted(skill_name=skill.name))
 
     assert not copy.exists()
-    assert revoked.copies_left == (str(folder), "afar: /home/ada/.claude/skills")
+    assert revoked.copies_left == (str(folder), "afar: /srv/ada/.claude/skills")
 
 
 @pytest.mark.req("ROL-10")

@@ -444,7 +444,7 @@ DENSE = {
 @pytest.mark.req("SEC-4")
 @pytest.mark.parametrize("form", DENSE.values(), ids=DENSE)
 def test_dense_text_of_machines_is_read_to_its_end(form: str) -> None:
-    lines, size = [], 0
+    lines, size = list[str](), 0
     while size < 300_000:
         lines.append(drawn(form, seed=len(lines)))
         size += len(lines[-1])

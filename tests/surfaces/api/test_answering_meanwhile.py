@@ -32,7 +32,9 @@ def worst_calls() -> Iterator[tuple[str, str, bytes]]:
     yield "POST", PATH, next(worst_bodies(limits.MOUNTED_BODY_BYTES_MAX))
 
 
-async def call(app: ASGIApp, method: str, path: str, body: bytes, headers: Mapping[bytes, bytes]) -> int:
+async def call(
+    app: ASGIApp, method: str, path: str, *, body: bytes = b"", headers: Mapping[bytes, bytes]
+) -> int:
     """The status that a call is answered with."""
     received, sent = [{"type": "http.request", "body": body, "more_body": False}], list[Message]()
 
@@ -73,9 +75,9 @@ def test_readyz_is_answered_while_any_route_works_on_its_worst_bodies(tmp_path: 
         for method, path, body in worst_calls():
 
             def worst(method: str = method, path: str = path, body: bytes = body) -> Any:
-                return call(app, method, path, body, headers)
+                return call(app, method, path, body=body, headers=headers)
 
-            ended = await order_of(worst, lambda: call(app, "GET", "/readyz", b"", {}))
+            ended = await order_of(worst, lambda: call(app, "GET", "/readyz", headers={}))
             if ended[-1] == "ready":
                 late.append(f"{method} {path}")
 

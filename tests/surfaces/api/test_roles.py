@@ -59,7 +59,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "change_session": ("PATCH", "/v1/sessions/own", {"title": "T"}),
     "get_session": ("GET", "/v1/sessions/own", None),
     "list_sessions": ("GET", "/v1/sessions", None),
-    "note_mounts": ("PUT", "/v1/skill-mounts/afar", {"folders": ["/home/ada/.claude/skills"]}),
+    "note_mounts": ("PUT", "/v1/skill-mounts/afar", {"folders": ["/srv/ada/.claude/skills"]}),
     "put_folder": ("PUT", f"/v1/folders/folder-{'0' * 32}", {"project": "acme"}),
     "get_folder": ("GET", f"/v1/folders/folder-{'0' * 32}", None),
     "put_persona": ("PUT", "/v1/personas/ada", {}),
