@@ -3,7 +3,9 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from runlore.daemon.agent.worktree_cleanup import CopyNotes
@@ -23,7 +25,7 @@ from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_policy
 from runlore.domain.record import JsonObject
-from runlore.domain.runs.job import JobId, JobState
+from runlore.domain.runs.job import JobId, JobKind, JobState
 from runlore.flow.policies import current_policy
 from runlore.flow.review.again import owed_revision, owes_a_look
 from runlore.ports.store import Collections, Store
@@ -67,6 +69,9 @@ _REFRESHING_S = 2.0
 # A process holds as many jobs as it has threads, and there was one process at a time.
 _LEASED = frozenset({JobState.LEASED})
 _LEASES_MAX = 1_000
+# So many pointers are rebuilt before the first answer.
+_REBUILT_MAX = 500
+_PUT_OFF = timedelta(seconds=10)
 _log = logging.getLogger(__name__)
 
 
@@ -92,16 +97,18 @@ def boot(parts: Parts) -> None:
         _past_damage(_mend_promoted, parts)
         parts.library.begin(within_s=_REFRESHING_S)
         CopyNotes(parts.state_root).sweep(parts.workspaces)
+        _past_damage(_put_off_maintenance, parts)
         do_due_jobs(parts, kinds=QUICK_KINDS)
 
 
-def boot_daemon(parts: Parts) -> None:
+def boot_daemon(parts: Parts, *, rebuilt_max: int = _REBUILT_MAX) -> None:
     """What a daemon does before it answers: the pointers of run memories rebuilt, what is owed written.
 
     Where the last daemon has stopped in order and nothing came or went since, the pointers are right already,
     and so they are where memories are rows beside them: whatever is unfinished there is noted, and looked for
-    by that. A start takes no longer for all the runs that have ended. What no policy keeps goes soon after,
-    and with it what somebody else did to a shared database.
+    by that. Behind a crash more than `rebuilt_max` of them are rebuilt in the background: what a crash leaves
+    unfinished is owed, and written before. So a start takes no longer for all the runs that have ended. What
+    no policy keeps goes soon after, and with it what somebody else did to a shared database.
 
     Run memories that cannot be read at all fail the start: a daemon that forgets silently is worse. On a full
     disk it starts and answers what it can; its workers try again. What is damaged stops no start either: it
@@ -110,11 +117,12 @@ def boot_daemon(parts: Parts) -> None:
     try:
         is_in_store = parts.run_memories.in_store
         is_in_order = is_in_store or clean_stop.believe_clean_stop(parts)
-        maintain(parts, source=BOOT, is_in_order=is_in_order)
-        if is_in_order:
+        is_left = not is_in_order and _has_more_pointers(parts, rebuilt_max)
+        maintain(parts, source=BOOT, is_in_order=is_in_order or is_left)
+        if is_in_order or is_left:
             now = parts.clock.now()
             with parts.store.transaction() as tx:
-                queue_after_boot(tx, JobId(parts.ids.new("job", now)), now, is_whole=is_in_store)
+                queue_after_boot(tx, JobId(parts.ids.new("job", now)), now, is_whole=is_in_store or is_left)
         sweep(parts)
     except Corrupt as damage:
         _log.warning("the start has left something undone: %s", damage.with_code)
@@ -122,6 +130,17 @@ def boot_daemon(parts: Parts) -> None:
         if error.code != DISK_FULL:
             raise
         _log.warning("the start has left something undone: %s", error.with_code)
+
+
+def _has_more_pointers(parts: Parts, number: int) -> bool:
+    """Whether there are more run memories than a number, and their place can be read: a rebuild says loudly
+    where it cannot."""
+    try:
+        parts.run_memories.fingerprint()
+    except Unavailable:
+        return False
+    with parts.store.snapshot() as snapshot:
+        return sum(1 for _ in islice(snapshot.pointers.everything(), number + 1)) > number
 
 
 def _mend_promoted(parts: Parts) -> None:
@@ -163,6 +182,19 @@ def _release_leases(parts: Parts) -> None:
             tx.processes.delete(process_id)
         for job in jobs:
             tx.jobs.heartbeat(job, lease_until=now)
+
+
+def _put_off_maintenance(parts: Parts) -> None:
+    """Leave to the workers what the last start has left to them: it takes as long as there are runs."""
+    with parts.store.snapshot() as snapshot:
+        job = snapshot.jobs.find(JobKind.MAINTAIN, BOOT)
+    if job is None or job.state is JobState.DEAD or (job.state is JobState.LEASED and parts.store.is_shared):
+        return
+    due_at = parts.clock.now() + _PUT_OFF
+    waiting = replace(job, state=JobState.WAITING, due_at=due_at, lease_until=None, holder=None)
+    with parts.store.transaction() as tx:
+        tx.jobs.cancel(JobKind.MAINTAIN, BOOT)
+        tx.jobs.put(waiting)
 
 
 def _interrupt_abandoned(parts: Parts) -> None:

@@ -169,7 +169,10 @@ class TestRebuild:
         assert report.pruned_unreadable == 40
         assert len(findings(world)) == 32
 
-    def test_a_place_that_cannot_be_read_fails_the_start_loudly(self, sqlite_world: World) -> None:
+    @pytest.mark.parametrize("rebuilt_max", [0, 1_000])
+    def test_a_place_that_cannot_be_read_fails_the_start_loudly(
+        self, sqlite_world: World, rebuilt_max: int
+    ) -> None:
         world = sqlite_world
         run = world.finished()
         folder = world.root / "run-memories"
@@ -177,7 +180,7 @@ class TestRebuild:
         folder.write_text("not a folder")
 
         with pytest.raises(Unavailable):
-            boot_daemon(world.parts)
+            boot_daemon(world.parts, rebuilt_max=rebuilt_max)
 
         assert note(world)["scan_error_count"] == 1
         assert world.pointers() == [run.run_id]
@@ -229,6 +232,23 @@ class TestRebuild:
         assert is_rebuilt(), "something has come"
         shutil.copyfile(earlier, database)
         assert is_rebuilt(), "an earlier database was put back"
+
+    def test_behind_a_crash_many_pointers_are_rebuilt_in_the_background(self, sqlite_world: World) -> None:
+        world = sqlite_world
+        runs = [world.finished() for _ in range(4)]
+        lose_pointers(world, runs[0])
+
+        boot_daemon(world.parts, rebuilt_max=2)
+
+        assert not note(world)["index_rebuilt"]
+        world.restart()
+        assert not note(world)["index_rebuilt"], "nor does the next start do it"
+        world.clock.advance(seconds=10)
+        do_due_jobs(world.parts, kinds=QUICK_KINDS)
+        assert note(world)["index_rebuilt"]
+        assert sorted(world.pointers()) == sorted(run.run_id for run in runs)
+        boot_daemon(world.parts, rebuilt_max=4)
+        assert note(world)["index_rebuilt"], "so many are rebuilt at once"
 
     def test_memories_that_are_owed_are_written(self, world: World) -> None:
         run = world.finished()
