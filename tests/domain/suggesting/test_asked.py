@@ -186,3 +186,14 @@ def test_what_a_sandbox_forbids_is_run_with_approval() -> None:
     (found,) = suggested((allowed,))
     assert "outside of the sandbox" in found.description
     assert suggested((mined,)) == ()
+
+
+@pytest.mark.req("SKL-6")
+def test_a_procedure_is_known_when_another_of_its_acts_has_become_the_most_frequent() -> None:
+    asked = "roll out the release to staging"
+    both = [run(asked, ok("helm upgrade shop charts"), ok("kubectl apply -f app.yaml")) for _ in range(3)]
+    one = run(asked, ok("kubectl apply -f app.yaml"), ok("npm test"))
+    (before,) = suggested(*sessions_of(*both))
+    (after,) = suggested(*sessions_of(*both, one))
+    assert before.pattern != after.pattern
+    assert before.stands_for(after.pattern)
