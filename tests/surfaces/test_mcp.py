@@ -283,6 +283,14 @@ def test_an_agent_that_starts_it_gets_a_daemon_and_a_token_of_its_own(
     again = over_stdio(laptop, "2026-07-28", folder, propose)
     assert again == over_stdio(laptop, "legacy", folder, propose)
 
+    # A process that died between making a token and writing it down leaves none that nobody has.
+    token.unlink()
+    note = token.with_name("an-agent.token.name")
+    note.write_text("an-agent-2")
+    over_stdio(laptop, "2026-07-28", folder, propose)
+    live = {each["name"] for each in laptop.items("token", "list") if each["revoked_at"] is None}
+    assert ("an-agent-3" in live, "an-agent-2" in live, note.exists()) == (True, False, False)
+
 
 @pytest.mark.req("SEC-2")
 def test_the_folder_is_what_an_operator_bound_it_to(laptop: Runlore, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from runlore.client.transport import Transport
 from runlore.config.settings import Settings
 from runlore.daemon.process.sockets import is_listening, socket_path
 from runlore.domain.access import Role
-from runlore.domain.errors import Conflict, Denied, Invalid, Unavailable
+from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Unavailable
 from runlore.ports.operations import MadeToken, NewToken, Operations
 
 FOLDER = "agents"
@@ -78,21 +78,35 @@ def _connect(settings: Settings, secret: str | None) -> Transport:
 
 
 def _make_token(settings: Settings, agent: str, path: str) -> None:
-    """A new token. A name stays with its token for good, so later ones are numbered."""
+    """A new token. A name stays with its token for good, so later ones are numbered.
+
+    Its name is noted before it is made: one whose secret was never written is revoked by the next attempt.
+    """
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    note = f"{path}.name"
     transport = connect_as_operator(settings)
     try:
-        made = _create_token(RemoteOperations(transport), agent)
+        operator = RemoteOperations(transport)
+        with suppress(FileNotFoundError), open(note, encoding="utf-8") as file, suppress(NotFound):
+            operator.revoke_token(file.read())
+        made = _create_token(operator, agent, note)
     finally:
         transport.close()
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     atomic_write(path, lambda file: file.write(f"{made.secret}\n".encode()))
+    os.unlink(note)
 
 
-def _create_token(operator: Operations, agent: str) -> MadeToken:
+def _create_token(operator: Operations, agent: str, note: str) -> MadeToken:
+    taken = {token.name for token in operator.list_tokens()}
     for number in range(1, _NAMES_TRIED_MAX + 1):
         name = agent if number == 1 else f"{agent}-{number}"
-        with suppress(Conflict):
+        if name in taken:
+            continue
+        atomic_write(note, lambda file, name=name: file.write(name.encode()))  # type: ignore[misc]
+        try:
             return operator.create_token(NewToken(name=name, role=Role.AGENT))
+        except Conflict:
+            os.unlink(note)
     raise Conflict(
         f"there are {_NAMES_TRIED_MAX} tokens of {agent} already",
         code="token.taken",
