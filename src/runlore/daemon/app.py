@@ -23,6 +23,7 @@ _MODULES = AREA_OF_OPERATION | {name: module for module, names in _APART.items()
 if TYPE_CHECKING:
     from runlore.daemon.operations.agent import AgentActs
     from runlore.daemon.operations.capturing import CaptureActs
+    from runlore.daemon.operations.hooks import HookActs
     from runlore.daemon.operations.learning import LearningActs
     from runlore.daemon.operations.library import LibraryActs
     from runlore.daemon.operations.projection import ProjectionActs
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         AgentActs,
         RolloutActs,
         TryActs,
+        HookActs,
     ):
         """Each act is one transaction, and with an idempotency key one effect (`acts`)."""
 

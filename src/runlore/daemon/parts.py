@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runlore.config.agent import AgentSettings
+    from runlore.daemon.background.transcript_watch import TranscriptWatch
     from runlore.daemon.own_runs.agent_port import Beginning
     from runlore.daemon.own_runs.service import AgentService
     from runlore.daemon.private_runs import PrivateRuns
@@ -51,6 +52,7 @@ class Parts:
     workspaces: Workspaces
     agent: AgentService
     agent_settings: AgentSettings
+    watch: TranscriptWatch
     beginning: Callable[[Parts, Caller], Beginning]
     bound: Callable[[Parts, Caller], Operations]
 

@@ -10,6 +10,7 @@ from runlore.config.model_families import load_families
 from runlore.config.settings import read_settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.background.jobs import do_on_leaving, finish_earlier_learning, finish_learning
+from runlore.daemon.background.transcript_watch import TranscriptWatch
 from runlore.daemon.boot import boot, seed_skills_policy
 from runlore.daemon.clock import Readings, SystemClock, TimeOrderedIds, read_clock_note
 from runlore.daemon.own_runs.service import AgentService
@@ -236,6 +237,7 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids, *, scanned_
         workspaces=LazyWorkspaces(settings),
         agent=AgentService(store, clock, process_id),
         agent_settings=settings.agent,
+        watch=TranscriptWatch(root, clock.elapsed_s),
         beginning=OwnAgent,
         bound=Application,
     )

@@ -3,11 +3,12 @@
 This module says which statuses there are and which moves are legal. What happened in a run is its journal.
 """
 
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
+from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.session import SessionId
@@ -84,9 +85,11 @@ class MemoryState(StrEnum):
     FORGOTTEN = "forgotten"
 
 
+@JsonForm(omit={"told_as": None})
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One run. `executor` is the Runlore process that works it; an external run has none."""
+    """One run. `executor` is the Runlore process that works it; an external run has none. One that a hook
+    opened and a transcript completed was `told_as` that transcript's run; no answer shows it."""
 
     run_id: RunId
     session_id: SessionId
@@ -95,6 +98,7 @@ class Run:
     model: str | None = None
     executor: ProcessId | None = None
     imported: bool = False
+    told_as: RunId | None = field(default=None, compare=False)
     input_number: int
     created_by: str
     opened_at: datetime

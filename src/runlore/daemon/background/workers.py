@@ -16,8 +16,10 @@ from functools import partial
 from runlore.daemon.background.jobs import QUICK_KINDS, THINKING_KINDS, do_one_job
 from runlore.daemon.background.maintenance import sweep, sweep_expired
 from runlore.daemon.parts import Parts
+from runlore.daemon.process.tokens import OPERATOR
 from runlore.daemon.skills.mounting import MountFollower
 from runlore.domain import limits
+from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Unavailable
 from runlore.domain.runs.job import Job, JobId, JobKind, Turns
 
@@ -50,6 +52,7 @@ class Workers:
             self._thread("heartbeat", self._beats),
             self._thread("worker", self._works),
             self._thread("thinker", self._thinks),
+            self._thread("reader", self._reads),
         ]
         if self._parts.meaning.is_configured:
             self._threads.append(self._thread("embedder", self._embeds))
@@ -135,6 +138,14 @@ class Workers:
 
     def _thinks(self) -> None:
         self._repeat(self.think)
+
+    def read(self) -> bool:
+        """Read what agents have written since."""
+        operations = self._parts.operations(Caller(actor=OPERATOR, role=Role.OPERATOR))
+        return bool(self._try_step(lambda: self._parts.watch.step(operations)))
+
+    def _reads(self) -> None:
+        self._repeat(self.read)
 
     def _embeds(self) -> None:
         self._repeat(self.embed)

@@ -92,13 +92,18 @@ def number_events(told: ToldRun, *, otherwise: datetime = TIMELESS) -> tuple[Num
 
 
 def mine_transcript_run(
-    told: ToldRun, *, project: str, project_name: str = "", otherwise: datetime = TIMELESS
+    told: ToldRun,
+    *,
+    project: str,
+    project_name: str = "",
+    otherwise: datetime = TIMELESS,
+    run_id: RunId | None = None,
 ) -> MinedRun:
-    """What the detectors see of a transcript's run."""
+    """What the detectors see of a transcript's run; `run_id` is its id where that is not the transcript's."""
     return mine_run(
         _number_relevant(told, otherwise=otherwise),
         session_id=told.session_id,
-        run_id=told.run_id,
+        run_id=run_id or told.run_id,
         agent=told.agent.value,
         project=project,
         project_name=project_name,

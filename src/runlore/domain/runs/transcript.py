@@ -136,14 +136,14 @@ class ToldRun:
     @property
     def session_id(self) -> SessionId:
         """The id that its session has here: always the same for the same session of the same agent."""
-        return SessionId(f"ses_{_digest(self.agent, self.source_session)}")
+        return transcript_session_id(self.agent, self.source_session)
 
     @property
     def parent_id(self) -> SessionId | None:
         """The id that the session which began its own has here; None where nobody but the user did."""
         if not self.parent_session or self.parent_session == self.source_session:
             return None
-        return SessionId(f"ses_{_digest(self.agent, self.parent_session)}")
+        return transcript_session_id(self.agent, self.parent_session)
 
     @property
     def run_id(self) -> RunId:
@@ -188,6 +188,11 @@ class KnownFolder:
     project: str = ""
     project_name: str = ""
     capture: bool = True
+
+
+def transcript_session_id(agent: str, source_session: str) -> SessionId:
+    """The id that an agent's session has here, whoever tells of it."""
+    return SessionId(f"ses_{_digest(agent, source_session)}")
 
 
 def mishap(error: Exception) -> str:

@@ -2,11 +2,14 @@
 
 A run is stored once, whole and at its original times, or not at all: its row is what says that it is known,
 also when it was forgotten since. Where people said no, nothing of it is stored.
+
+A run that a hook has reported is there already, with its input and what its prompt was given: the transcript
+completes it (INT-6).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
@@ -28,15 +31,20 @@ from runlore.flow.capture.sessions import make_session
 from runlore.flow.families import is_begun_by_forgotten
 from runlore.ports.store import Transaction
 
+# A hook reports an input as the agent takes it, and the transcript notes the same moment.
+_SAME_MOMENT = timedelta(seconds=5)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ImportContext:
-    """Who brings runs in, when, under which policy, and what is known of their folders."""
+    """Who brings runs in, when, under which policy, and what is known of their folders and of the runs that
+    hooks have reported of each session."""
 
     actor: str
     now: datetime
     policy: RunMemoryPolicy
     folders: Mapping[str, KnownFolder] = field(default_factory=dict)
+    reported: dict[SessionId, list[Run]] = field(default_factory=dict)
 
     def folder(self, told: ToldRun) -> KnownFolder:
         return folder_of(told, self.folders)
@@ -62,12 +70,14 @@ Entries = Callable[[], tuple[Entry, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedRun:
-    """A run that is stored now: its first number, what was said in it, and how many events it has."""
+    """A run that is stored now: its first number, what was said in it, and how many events it has. Where a
+    hook had reported it, `rest_number` is that of the first event behind its input."""
 
     run: Run
     text: RunText
     events: int
     is_new_session: bool
+    rest_number: int | None = None
 
     @property
     def is_remembered(self) -> bool:
@@ -87,12 +97,12 @@ def bring(
     """Store a run with its session, where it is not there yet; None where it is. The caller has the turns of
     the session and of the one that began it, and owes the memory where one is."""
     session = tx.sessions.find(told.session_id)
-    present = tx.runs.find(told.run_id)
+    present = tx.runs.find(told.run_id) or _find_told(tx, told, bringing)
     if present is not None:
         return _present(present, told)
-    if not bringing.folder(told).capture:
-        return Left.FOLDER
-    if session is not None and (no := _refusal(tx, session, told, bringing)) is not None:
+    reported = _find_reported(tx, told, entries, bringing)
+    is_reported = reported is not None
+    if no := _refusal(tx, session, told, bringing, is_reported=is_reported):
         return no
     if is_begun_by_forgotten(tx, told.parent_id):
         if session is None:
@@ -101,7 +111,42 @@ def bring(
         return Left.FORGOTTEN
     if session is None or session.created_by == bringing.actor:
         _note_parent(tx, told)
-    return _store_run(tx, told, entries(), bringing)
+    if reported is None:
+        return _store_run(tx, told, entries(), bringing)
+    return _complete_run(tx, reported, told, entries(), bringing)
+
+
+def _list_reported(tx: Transaction, told: ToldRun, bringing: ImportContext) -> list[Run]:
+    """The runs of this session that a hook has reported: those that are open, and those that were told."""
+    if told.session_id not in bringing.reported:
+        runs = tx.runs.of_session(told.session_id)
+        bringing.reported[told.session_id] = [run for run in runs if _is_reported(run)]
+    return bringing.reported[told.session_id]
+
+
+def _find_told(tx: Transaction, told: ToldRun, bringing: ImportContext) -> Run | None:
+    """The run that a hook has reported and this transcript has completed."""
+    return next((run for run in _list_reported(tx, told, bringing) if run.told_as == told.run_id), None)
+
+
+def _find_reported(tx: Transaction, told: ToldRun, entries: Entries, bringing: ImportContext) -> Run | None:
+    """The open run that a hook has reported and that is this one: it has the same input, or began at the same
+    moment."""
+    waiting = [run for run in _list_reported(tx, told, bringing) if run.told_as is None]
+    if not waiting:
+        return None
+    texts = tx.journal.inputs([run.run_id for run in waiting])
+    text = " ".join(text_of(entries()[0].body).split())
+    at = told.events[0].at
+    same = [run for run in waiting if " ".join(texts.get(run.run_id, "").split()) == text] or [
+        run for run in waiting if at is not None and abs(run.opened_at - at) <= _SAME_MOMENT
+    ]
+    return same[0] if same else None
+
+
+def _is_reported(run: Run) -> bool:
+    is_waiting = not run.imported and run.executor is None and not run.is_terminal
+    return run.told_as is not None or is_waiting
 
 
 def _note_parent(tx: Transaction, told: ToldRun) -> None:
@@ -116,8 +161,13 @@ def _present(run: Run, told: ToldRun) -> Left | None:
     return Left.FORGOTTEN if run.memory is MemoryState.FORGOTTEN else None
 
 
-def _refusal(tx: Transaction, session: Session, told: ToldRun, bringing: ImportContext) -> Left | None:
-    """Why nothing is added to a session that exists."""
+def _refusal(
+    tx: Transaction, session: Session | None, told: ToldRun, bringing: ImportContext, *, is_reported: bool
+) -> Left | None:
+    """Why nothing of a run is stored where it works, or in a session that exists."""
+    is_captured = bringing.folder(told).capture
+    if session is None or not is_captured:
+        return None if is_captured else Left.FOLDER
     if session.forgotten_at is not None:
         return Left.FORGOTTEN
     if session.private:
@@ -128,7 +178,7 @@ def _refusal(tx: Transaction, session: Session, told: ToldRun, bringing: ImportC
         return Left.PAUSED
     # Somebody may have made a session of this id for themselves, to read there what is brought in.
     is_ours = session.agent == told.agent.value and session.created_by == bringing.actor
-    return None if is_ours or _has_imported(tx, session.session_id) else Left.TAKEN
+    return None if is_ours or is_reported or _has_imported(tx, session.session_id) else Left.TAKEN
 
 
 def _has_imported(tx: Transaction, session_id: SessionId) -> bool:
@@ -144,7 +194,17 @@ def _store_run(
     earliest = newest[0].finished_at if newest else None
     times = event_times(told, earliest=earliest, latest=bringing.now, otherwise=earliest or bringing.now)
     if is_new_session:
-        make_session(tx, _session(told, times[0], bringing))
+        make_session(
+            tx,
+            told_session(
+                told.session_id,
+                bringing.folder(told),
+                agent=told.agent.value,
+                title=told.title,
+                by=bringing.actor,
+                at=times[0],
+            ),
+        )
     run = _end_run(told, times, bringing)
     number = tx.journal.append(
         told.session_id, run.run_id, [*entries, status_entry(run)], [*times, times[-1]]
@@ -154,9 +214,25 @@ def _store_run(
     return ImportedRun(run=run, text=_text(entries), events=len(entries) + 1, is_new_session=is_new_session)
 
 
+def _complete_run(
+    tx: Transaction, run: Run, told: ToldRun, entries: tuple[Entry, ...], bringing: ImportContext
+) -> ImportedRun:
+    """Add what the transcript tells to a run that a hook has reported, and end it as the transcript says."""
+    times = event_times(told, earliest=run.opened_at, latest=bringing.now, otherwise=run.opened_at)
+    model = _line(told.model, limits.MODEL_CHARS_MAX) or run.model
+    ended = _end(replace(run, imported=True, told_as=told.run_id, model=model), told, times[-1], bringing)
+    rest = [*entries[1:], status_entry(ended)]
+    number = tx.journal.append(run.session_id, run.run_id, rest, [*times[1:], times[-1]])
+    tx.runs.update(ended, expected_revision=run.revision)
+    runs = bringing.reported[told.session_id]
+    runs[runs.index(run)] = ended
+    return ImportedRun(
+        run=ended, text=_text(entries), events=len(rest), is_new_session=False, rest_number=number
+    )
+
+
 def _end_run(told: ToldRun, times: tuple[datetime, ...], bringing: ImportContext) -> Run:
     """The run as it ended. One that nobody ended was interrupted: its agent is gone."""
-    status = told.status if told.status in TERMINAL else RunStatus.INTERRUPTED
     opened = Run(
         run_id=told.run_id,
         session_id=told.session_id,
@@ -169,21 +245,30 @@ def _end_run(told: ToldRun, times: tuple[datetime, ...], bringing: ImportContext
         opened_at=times[0],
         active_at=times[0],
     )
-    ended = apply_run_move(opened, MOVE_TO[status], times[-1])
+    return _end(opened, told, times[-1], bringing)
+
+
+def _end(run: Run, told: ToldRun, at: datetime, bringing: ImportContext) -> Run:
+    status = told.status if told.status in TERMINAL else RunStatus.INTERRUPTED
+    ended = apply_run_move(run, MOVE_TO[status], at)
     assert ended.finished_at is not None, "a run that ended has its end"
     is_kept = bringing.policy.remembers(ended.finished_at, bringing.now)
     return replace(ended, memory=MemoryState.PENDING if is_kept else MemoryState.NONE)
 
 
-def _session(told: ToldRun, at: datetime, bringing: ImportContext) -> Session:
-    folder = bringing.folder(told)
+def told_session(
+    session_id: SessionId, folder: KnownFolder, *, agent: str, title: str, by: str, at: datetime
+) -> Session:
+    """A session of another agent, as its transcript or its hooks tell it. Where its folder says no, nothing
+    of it is stored."""
     return Session(
-        session_id=told.session_id,
-        title=_line(told.title, limits.TITLE_CHARS_MAX),
-        agent=told.agent.value,
+        session_id=session_id,
+        title=_line(title, limits.TITLE_CHARS_MAX),
+        agent=agent,
+        private=not folder.capture,
         working_folder=_kept_path(folder.path),
         binding=binding_of_project(folder.project),
-        created_by=bringing.actor,
+        created_by=by,
         created_at=at,
         active_at=at,
     )

@@ -60,15 +60,17 @@ class _Prepared:
         """What is mined of it, under the number that it has where nothing of its session is missing."""
         return self._mine(self.told)
 
-    def mine_at(self, number: int) -> MinedRun:
-        """What is mined of it, under the number that it got."""
-        if number == self.told.first_number:
+    def mine_at(self, number: int, run_id: RunId) -> MinedRun:
+        """What is mined of it, under the number and the id that it got."""
+        if (number, run_id) == (self.told.first_number, self.told.run_id):
             return self.mined
-        return self._mine(replace(self.told, first_number=number))
+        return self._mine(replace(self.told, first_number=number), run_id)
 
-    def _mine(self, told: ToldRun) -> MinedRun:
+    def _mine(self, told: ToldRun, run_id: RunId | None = None) -> MinedRun:
         folder = self._folder
-        return mine_transcript_run(told, project=folder.project, project_name=folder.project_name)
+        return mine_transcript_run(
+            told, project=folder.project, project_name=folder.project_name, run_id=run_id
+        )
 
     @cached_property
     def opened(self) -> tuple[SkillOpening, ...]:
@@ -182,7 +184,7 @@ class Importing:
             came.known += 1
             return
         came.stored.append(brought)
-        tx.mined_runs.put(_mine_run(tx, run, brought.run.input_number))
+        tx.mined_runs.put(_mine_run(tx, run, brought))
         if run.opened:
             came.opened.append((brought.run, run.opened))
         if brought.is_remembered:
@@ -213,11 +215,14 @@ class Importing:
         came.jobs.append(owe_memory(tx, brought.run, ids=ids, holder=self.holder, at=bringing.now))
 
 
-def _mine_run(tx: Transaction, run: _Prepared, number: int) -> MinedRun:
+def _mine_run(tx: Transaction, run: _Prepared, brought: ImportedRun) -> MinedRun:
     """What is mined of a run under its number. Where an earlier run of its session was left out, nobody knows
     what that one has read, and this one may have it from there."""
-    mined = run.mine_at(number)
-    told = run.told
+    told, number = run.told, brought.run.input_number
+    rest = number + 1 if brought.rest_number is None else brought.rest_number
+    mined = run.mine_at(rest - 1, brought.run.run_id)
+    if mined.request is not None and mined.request.number != number:
+        mined = replace(mined, request=replace(mined.request, number=number))
     if number == told.first_number or len(tx.runs.of_session(told.session_id)) >= told.ordinal:
         return mined
     return with_earlier([mined], [OutsideRead(number=number, source=LEFT_OUT)])[0]

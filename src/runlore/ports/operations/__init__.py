@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from runlore.domain.records.feedback import FeedbackVerdict as FeedbackVerdict
     from runlore.ports.operations.agent import *
     from runlore.ports.operations.declaration import OPERATIONS as OPERATIONS
+    from runlore.ports.operations.hooks import *
     from runlore.ports.operations.learning import *
     from runlore.ports.operations.library import *
     from runlore.ports.operations.operations import *

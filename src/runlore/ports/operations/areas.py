@@ -36,6 +36,7 @@ OPERATIONS_OF = {
         "pause_capture resume_capture capture_status list_jobs retry_job export import_records backup "
         "restore_backup doctor status"
     ),
+    "hooks": "report_hook",
     "skills": (
         "import_runs transcript_positions suggest plan_reading read_sessions list_suggestions get_suggestion "
         "skip_suggestion reset_suggestion"
@@ -84,6 +85,7 @@ VALUES_OF = {
         "BackupAnswer CaptureStatus Diagnosis ExportAnswer Finding ImportAnswer MadeToken NewToken "
         "PolicyChange PolicyRollback ServiceOperations Status"
     ),
+    "hooks": "HookAnswer HookEvent HookOperations",
     "skills": (
         "ImportedRuns ReadingPlan ReadingPlanRequest ReadingStep RunsToImport SkillOperations "
         "SuggestAnswer SuggestRequest SuggestionPage SuggestionsRequest"

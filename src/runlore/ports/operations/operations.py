@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from runlore.ports.operations.agent import AgentOperations
+from runlore.ports.operations.hooks import HookOperations
 from runlore.ports.operations.learning import LearningOperations
 from runlore.ports.operations.library import LibraryOperations
 from runlore.ports.operations.projection import ProjectionOperations
@@ -26,6 +27,7 @@ class Operations(
     LibraryOperations,
     RolloutOperations,
     AgentOperations,
+    HookOperations,
     ServiceOperations,
     Protocol,
 ):

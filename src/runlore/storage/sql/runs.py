@@ -275,6 +275,7 @@ def _body_of(run: Run) -> str:
             "model": run.model,
             "imported": run.imported,
             "created_by": run.created_by,
+            **({} if run.told_as is None else {"told_as": run.told_as}),
             "artifact_ids": list(run.artifact_ids),
         }
     )
@@ -312,6 +313,7 @@ def _read(row: Row) -> Run:
             model=columns.optional_text(plain["model"]),
             executor=None if executor is None else ProcessId(executor),
             imported=bool(plain["imported"]),
+            told_as=RunId(str(plain["told_as"])) if "told_as" in plain else None,
             input_number=number,
             created_by=str(plain["created_by"]),
             opened_at=from_milliseconds(opened_at_ms),

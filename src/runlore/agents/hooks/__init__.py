@@ -1,0 +1,1 @@
+"""Hooks of other agents: what they report, what they are answered, and how they are installed."""

@@ -1,0 +1,147 @@
+"""What agents' hooks report: sessions and runs as they happen, and the context that an input gets.
+
+A session has the id that its transcript gives it, and a run is opened with its input: reading the transcript
+completes it (`flow/capture/importing.py`). It is done in the operator's name, as reading transcripts is: an
+agent's token reports, and sees nothing of what is kept.
+"""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+
+from runlore.agents.hooks.reports import HookedAgent, HookKind, HookReport, find_agent, read_report
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.mining.known_folders import told_folder
+from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.operations.runs import RunActs
+from runlore.daemon.process.tokens import OPERATOR
+from runlore.daemon.runs.run_opening import RunOpening
+from runlore.domain import limits
+from runlore.domain.access import Caller, Role
+from runlore.domain.errors import Conflict
+from runlore.domain.prompts.projection import Section
+from runlore.domain.record import JsonObject
+from runlore.domain.run import OPEN, RunId, RunStatus
+from runlore.domain.runs.transcript import transcript_session_id
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import Session
+from runlore.domain.text.storable import make_storable
+from runlore.flow.capture.folders import find_binding
+from runlore.flow.capture.importing import told_session
+from runlore.flow.capture.sessions import make_session
+from runlore.ports import operations as ops
+
+
+class HookActs(Bound):
+    """Taking what hooks report."""
+
+    @operation
+    def report_hook(self, request: ops.HookEvent) -> ops.HookAnswer:
+        agent = find_agent(request.agent)
+        report = read_report(agent, request.event, request.payload)
+        if report is None:
+            return ops.HookAnswer()
+        self.parts.watch.note_report(agent.name)
+        session = self._open_session(agent, report)
+        if session.ended_at is not None:
+            return ops.HookAnswer()
+        context = self._take(agent, report, session, request)
+        return ops.HookAnswer(output=agent.answer(request.event, context) if context else {})
+
+    def _take(self, agent: HookedAgent, report: HookReport, session: Session, request: ops.HookEvent) -> str:
+        """Keep what is reported; the context that is answered."""
+        if agent.reader is None:
+            self._journal(report, session, request)
+        elif report.kind in (HookKind.STOP, HookKind.END):
+            self.parts.watch.read_soon(agent.name, report.session, report.transcript)
+        if report.kind is HookKind.PROMPT and report.prompt.strip():
+            given = self._open_run(agent, report, session, request)
+            return given if HookKind.PROMPT in agent.told_at else ""
+        if report.kind is HookKind.START and HookKind.START in agent.told_at:
+            about = report.prompt or os.path.basename(report.folder) or agent.title
+            asked = ops.PreviewRequest(session_id=session.session_id, text=make_storable(about))
+            return _join(self._local.preview_input(asked).sections)
+        return ""
+
+    @property
+    def _local(self) -> ops.Operations:
+        return self.parts.operations(self._local_caller)
+
+    @property
+    def _local_caller(self) -> Caller:
+        return Caller(actor=OPERATOR, role=Role.OPERATOR, scopes=self.caller.scopes)
+
+    def _open_session(self, agent: HookedAgent, report: HookReport) -> Session:
+        session_id = transcript_session_id(agent.name, report.session)
+        with self.parts.store.snapshot() as snapshot:
+            present = snapshot.sessions.find(session_id)
+            if present is not None:
+                return present
+            folder = told_folder(make_storable(report.folder), partial(find_binding, snapshot))
+        with self.parts.store.transaction() as tx:
+            tx.lock({Scope(ScopeKind.SESSION, session_id)})
+            present = tx.sessions.find(session_id)
+            if present is not None:
+                return present
+            made = told_session(
+                session_id,
+                folder,
+                agent=agent.name,
+                title=report.prompt,
+                by=OPERATOR,
+                at=self.parts.clock.now(),
+            )
+            return make_session(tx, made)
+
+    def _open_run(
+        self, agent: HookedAgent, report: HookReport, session: Session, request: ops.HookEvent
+    ) -> str:
+        new = ops.NewRun(
+            session_id=session.session_id,
+            request=make_storable(report.prompt),
+            agent=agent.name,
+            model=make_storable(report.model)[: limits.MODEL_CHARS_MAX] or None,
+            context=True,
+            idempotency_key=request.idempotency_key,
+        )
+        call = Call(operation="report_hook", request=new, key=new.idempotency_key)
+        view = RunOpening(parts=self.parts, caller=self._local_caller).open(new, call).view
+        return _join(view.sections or ())
+
+    def _journal(self, report: HookReport, session: Session, request: ops.HookEvent) -> None:
+        """Keep what an agent without a transcript reports of its open run."""
+        run_id = self._open_run_of(session)
+        if run_id is None:
+            return
+        runs = RunActs(self.parts, self._local_caller)
+        if report.kind is HookKind.TOOL:
+            call_id = request.idempotency_key or self.parts.ids.new("call", self.parts.clock.now())
+            call: JsonObject = {
+                "type": "tool_call",
+                "call_id": call_id[: limits.CHAT_CALL_ID_CHARS_MAX],
+                "name": report.tool or "tool",
+                "arguments": report.arguments or {},
+            }
+            result: JsonObject = {
+                "type": "tool_result",
+                "call_id": call["call_id"],
+                "output": report.output,
+                "is_error": report.is_error,
+            }
+            runs.append_events(ops.NewEvents(run_id=run_id, events=(call, result)))
+        if report.kind is not HookKind.TOOL and report.kind is not HookKind.PROMPT and report.text:
+            said: JsonObject = {"type": "assistant_message", "text": report.text}
+            runs.append_events(ops.NewEvents(run_id=run_id, events=(said,)))
+        if report.kind in (HookKind.STOP, HookKind.END, HookKind.PROMPT):
+            with suppress(Conflict):
+                runs.finish_run(ops.RunEnd(run_id=run_id, status=RunStatus.COMPLETED))
+
+    def _open_run_of(self, session: Session) -> RunId | None:
+        with self.parts.store.snapshot() as snapshot:
+            found = snapshot.runs.page(limit=1, session_id=session.session_id, statuses=OPEN)
+        return found[0].run_id if found else None
+
+
+def _join(sections: Iterable[Section]) -> str:
+    return "\n\n".join(section.text for section in sections)
