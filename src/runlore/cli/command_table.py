@@ -37,6 +37,10 @@ PARTS = {
     "approvals": CommandEntry("approvals", "approvals", "What runs wait for a person to say."),
     "learn": CommandEntry("learn", "learn", "Find skills worth keeping in the sessions of your agents."),
     "mcp": CommandEntry("mcp", "mcp", "Serve memory to an agent over MCP, on standard input and output."),
+    "connect": CommandEntry(
+        "connecting", "connect", "Connect an agent: memory with every input, and its sessions learned from."
+    ),
+    "disconnect": CommandEntry("connecting", "disconnect", "Undo what `connect` has changed."),
     "why": CommandEntry("why", "why", "Show what a run was given, what was left out, and why."),
     "backup": CommandEntry("upkeep", "backup", "Write a consistent copy of everything, while it is in use."),
     "restore": CommandEntry(

@@ -1,0 +1,183 @@
+"""Connecting an agent, and undoing it: its files change together with a record of how they were.
+
+The record and the copies are written first, so that whoever dies in between can undo what was done. Undoing
+gives a file its old bytes back; where somebody has changed it since, only what is ours is taken out.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from runlore.agents.hooks.installing import FileEdit
+from runlore.atomic_write import atomic_write
+from runlore.domain.errors import Invalid, Unavailable
+from runlore.domain.lazy import dataclass
+from runlore.domain.record import JsonObject
+from runlore.domain.timestamps import format_time
+
+FOLDER = "agents"
+_BYTES_MAX = 32 * 1024**2
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChange:
+    """What becomes of one file; None is no file."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """The connection of one agent, for the user or in one project."""
+
+    state_root: str
+    agent: str
+    project: str | None
+    edits: Sequence[FileEdit]
+
+    @property
+    def record_path(self) -> str:
+        at = "" if self.project is None else "@" + hashlib.sha256(os.fsencode(self.project)).hexdigest()[:8]
+        return os.path.join(self.state_root, FOLDER, f"{self.agent}{at}.json")
+
+    def plan(self) -> list[FileChange]:
+        """What connecting would change."""
+        texts: dict[str, bytes | None] = {}
+        for edit in self.edits:
+            before = texts[edit.path] if edit.path in texts else _read(edit.path)
+            texts[edit.path] = edit.connect(_decode(edit.path, before)).encode()
+        return _changes(texts)
+
+    def connect(self, changes: Sequence[FileChange], *, follows: bool, at: datetime) -> None:
+        """Write what was planned."""
+        was = self._files()
+        for change in changes:
+            was.setdefault(change.path, {"before": _encode(change.before)})
+            was[change.path]["written"] = _digest(change.after)
+        record = {
+            "agent": self.agent,
+            "project": self.project,
+            "follows": follows,
+            "connected_at": format_time(at),
+            "files": was,
+        }
+        os.makedirs(os.path.dirname(self.record_path), mode=0o700, exist_ok=True)
+        content = json.dumps(record, indent=1).encode()
+        atomic_write(self.record_path, lambda file: file.write(content))
+        for change in changes:
+            _write(change)
+
+    def plan_undo(self) -> list[FileChange]:
+        """What disconnecting would change."""
+        was = self._files()
+        texts: dict[str, bytes | None] = {}
+        for path in dict.fromkeys(edit.path for edit in self.edits):
+            content, known = _read(path), was.get(path)
+            if content is None:
+                continue
+            if known is not None and known.get("written") == _digest(content):
+                texts[path] = _read_encoded(known)
+            else:
+                is_ours_alone = known is not None and known.get("before") is None
+                texts[path] = self._take_out(path, content, is_ours_alone=is_ours_alone)
+        return _changes(texts)
+
+    def _take_out(self, path: str, content: bytes, *, is_ours_alone: bool) -> bytes | None:
+        """What others have in a file; None where there is nothing left of it that they had."""
+        text = _decode(path, content)
+        for edit in self.edits:
+            left = edit.disconnect(text) if edit.path == path else text
+            if left is None:
+                return None
+            text = left
+        return None if is_ours_alone and text.strip() in ("", "{}") else text.encode()
+
+    def undo(self, changes: Sequence[FileChange]) -> None:
+        for change in changes:
+            _write(change)
+        with suppress(FileNotFoundError):
+            os.unlink(self.record_path)
+
+    def _files(self) -> dict[str, dict[str, str | None]]:
+        try:
+            with open(self.record_path, "rb") as file:
+                return dict(json.load(file)["files"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+
+def _changes(texts: dict[str, bytes | None]) -> list[FileChange]:
+    found = [FileChange(path=path, before=_read(path), after=after) for path, after in texts.items()]
+    return [change for change in found if change.before != change.after]
+
+
+def change_to_plain(change: FileChange) -> JsonObject:
+    does = "removed" if change.after is None else "made" if change.before is None else "changed"
+    return {"path": change.path, "is": does}
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            content = file.read(_BYTES_MAX + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unwritable(path, error) from None
+    if len(content) > _BYTES_MAX:
+        raise Invalid(f"{path} is too large", code="connect.settings", hint="nothing was changed")
+    return content
+
+
+def _decode(path: str, content: bytes | None) -> str:
+    try:
+        return "" if content is None else content.decode()
+    except UnicodeDecodeError:
+        raise Invalid(
+            f"{path} is not text in UTF-8", code="connect.settings", hint="nothing was changed"
+        ) from None
+
+
+def _write(change: FileChange) -> None:
+    """Write a file where it really lies: people keep their settings elsewhere, and link to them."""
+    path, content = os.path.realpath(change.path), change.after
+    try:
+        if content is None:
+            os.unlink(path)
+            return
+        mode = stat.S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else 0o600
+        if os.path.exists(path) and not os.access(path, os.W_OK):
+            raise PermissionError(13, "it is read-only")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        atomic_write(path, lambda file: file.write(content))
+        os.chmod(path, mode)
+    except OSError as error:
+        raise _unwritable(change.path, error) from None
+
+
+def _unwritable(path: str, error: OSError) -> Unavailable:
+    return Unavailable(
+        f"{path} cannot be changed: {error.strerror or error}",
+        code="connect.write",
+        hint="make it writable, then try again; `runlore disconnect` undoes what was done",
+    )
+
+
+def _digest(content: bytes | None) -> str:
+    return hashlib.sha256(content or b"").hexdigest()
+
+
+def _encode(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode()
+
+
+def _read_encoded(known: dict[str, str | None]) -> bytes | None:
+    before = known.get("before")
+    return None if before is None else base64.b64decode(before)

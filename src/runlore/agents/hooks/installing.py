@@ -1,0 +1,280 @@
+"""How an agent is connected: which of its files change, and how. Nothing is written here.
+
+| agent | hooks | MCP entry |
+| --- | --- | --- |
+| Claude Code | `settings.json`; project: `settings.local.json` | `.claude.json`; project: `.mcp.json` |
+| Codex | `hooks.json` beside its `config.toml` | `config.toml` |
+| Gemini CLI | `settings.json` | `settings.json` |
+| opencode | a plugin of its own | `opencode.json` |
+| Cursor | `hooks.json` | `mcp.json` |
+| Copilot CLI | a file of its own among its hooks | `mcp-config.json` |
+"""
+
+import json
+import os
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+
+from runlore.agents.hooks.json_edit import add_item, read_json, remove_items, remove_member, set_member
+from runlore.agents.hooks.reports import AGENTS, HookedAgent, find_agent
+from runlore.domain.errors import Conflict, Invalid
+from runlore.domain.lazy import dataclass
+from runlore.domain.record import JsonObject, JsonValue
+
+NAME = "runlore"
+_HOOK_FILE = os.path.join("runlore", "hook.py")
+_BEGIN, _END = "# >>> runlore connect", "# <<< runlore connect"
+_TIMEOUT_S = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connecting:
+    """What an agent is connected to, and where: for the user, or in one project. The hook may start a daemon
+    where it `starts`."""
+
+    python: str
+    hook: str
+    state_root: str
+    starts: bool
+    home: str
+    project: str | None
+    environment: Mapping[str, str]
+
+    def hook_command(self, agent: str, event: str) -> str:
+        words = [self.python, "-I", "-S", self.hook, self.state_root, agent, event]
+        return shlex.join([*words, "--start"] if self.starts else words)
+
+    def mcp_command(self, agent: str) -> list[str]:
+        return [self.python, "-P", "-m", "runlore", "mcp", "--agent", agent, "--home", self.state_root]
+
+    def path(self, *names: str, variable: str = "", in_home: str = "") -> str:
+        """A path of the user's, below a folder that a variable may move."""
+        moved = self.environment.get(variable, "") if variable else ""
+        return os.path.join(moved or os.path.join(self.home, in_home), *names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEdit:
+    """One file of an agent, and what connecting and disconnecting make of its text; None is no file."""
+
+    path: str
+    connect: Callable[[str | None], str]
+    disconnect: Callable[[str], str | None]
+
+
+def list_edits(agent: str, connecting: Connecting) -> list[FileEdit]:
+    """The files of an agent that connect it."""
+    return _EDITS[find_agent(agent).name](connecting)
+
+
+def _claude_code(to: Connecting) -> list[FileEdit]:
+    agent = AGENTS["claude-code"]
+    settings = to.path("settings.json", variable="CLAUDE_CONFIG_DIR", in_home=".claude")
+    servers = to.path(".claude.json", variable="CLAUDE_CONFIG_DIR")
+    if to.project is not None:
+        settings = os.path.join(to.project, ".claude", "settings.local.json")
+        servers = os.path.join(to.project, ".mcp.json")
+    return [_hooks(settings, agent, to, _nested), _server(servers, agent, to)]
+
+
+def _codex(to: Connecting) -> list[FileEdit]:
+    agent = AGENTS["codex"]
+    folder = to.path(variable="CODEX_HOME", in_home=".codex")
+    if to.project is not None:
+        folder = os.path.join(to.project, ".codex")
+    hooks = _hooks(os.path.join(folder, "hooks.json"), agent, to, _nested)
+    return [hooks, _toml_server(os.path.join(folder, "config.toml"), to.mcp_command("codex"))]
+
+
+def _gemini(to: Connecting) -> list[FileEdit]:
+    agent = AGENTS["gemini"]
+    settings = os.path.join(to.project or to.path(variable="GEMINI_CLI_HOME"), ".gemini", "settings.json")
+    return [_hooks(settings, agent, to, _nested_milliseconds), _server(settings, agent, to)]
+
+
+def _opencode(to: Connecting) -> list[FileEdit]:
+    folder = to.path("opencode", variable="XDG_CONFIG_HOME", in_home=".config")
+    settings = os.path.join(folder, "opencode.json")
+    if to.project is not None:
+        folder, settings = os.path.join(to.project, ".opencode"), os.path.join(to.project, "opencode.json")
+    source = files("runlore.agents.hooks").joinpath("opencode_plugin.js").read_text()
+    words = shlex.split(to.hook_command("opencode", ""))
+    plugin = source.replace("__COMMAND__", json.dumps([word for word in words if word]))
+    server: JsonObject = {"type": "local", "command": to.mcp_command("opencode"), "enabled": True}
+    edit = _server(settings, AGENTS["opencode"], to, place=("mcp", NAME), server=server)
+    return [_own_file(os.path.join(folder, "plugins", "runlore.js"), plugin), edit]
+
+
+def _cursor(to: Connecting) -> list[FileEdit]:
+    agent, folder = AGENTS["cursor"], os.path.join(to.project or to.home, ".cursor")
+    hooks = _hooks(os.path.join(folder, "hooks.json"), agent, to, _flat, version=1)
+    return [hooks, _server(os.path.join(folder, "mcp.json"), agent, to)]
+
+
+def _copilot(to: Connecting) -> list[FileEdit]:
+    agent = AGENTS["copilot"]
+    user = to.path(variable="COPILOT_HOME", in_home=".copilot")
+    folder = os.path.join(user if to.project is None else os.path.join(to.project, ".github"), "hooks")
+    hooks = {
+        event: [{"type": "command", "bash": to.hook_command("copilot", event), "timeoutSec": _TIMEOUT_S}]
+        for event in agent.events
+    }
+    own = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
+    command, *arguments = to.mcp_command("copilot")
+    server: JsonObject = {"type": "local", "command": command, "args": arguments, "tools": ["*"]}
+    settings = os.path.join(user, "mcp-config.json")
+    return [
+        _own_file(os.path.join(folder, "runlore.json"), own),
+        _server(settings, agent, to, server=server),
+    ]
+
+
+_EDITS: Mapping[str, Callable[[Connecting], list[FileEdit]]] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "gemini": _gemini,
+    "opencode": _opencode,
+    "cursor": _cursor,
+    "copilot": _copilot,
+}
+
+
+def _nested(command: str) -> JsonObject:
+    return {"hooks": [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
+
+
+def _nested_milliseconds(command: str) -> JsonObject:
+    return {"hooks": [{"name": NAME, "type": "command", "command": command, "timeout": _TIMEOUT_S * 1000}]}
+
+
+def _flat(command: str) -> JsonObject:
+    return {"command": command, "timeout": _TIMEOUT_S}
+
+
+def _hooks(
+    path: str,
+    agent: HookedAgent,
+    to: Connecting,
+    entry: Callable[[str], JsonObject],
+    *,
+    version: int | None = None,
+) -> FileEdit:
+    """Hooks among those of others in a file of settings."""
+
+    def remove(text: str) -> str:
+        for event in agent.events:
+            text = remove_items(text, ["hooks", event], _is_ours)
+        return text
+
+    def connect(text: str) -> str:
+        text = remove(text)
+        if version is not None and "version" not in _members(read_json(text)):
+            text = set_member(text, ["version"], version)
+        for event in agent.events:
+            text = add_item(text, ["hooks", event], entry(to.hook_command(agent.name, event)))
+        return text
+
+    return _json_file(path, connect, remove)
+
+
+def _server(
+    path: str,
+    agent: HookedAgent,
+    to: Connecting,
+    *,
+    place: Sequence[str] = ("mcpServers", NAME),
+    server: JsonObject | None = None,
+) -> FileEdit:
+    """The MCP server among those of others."""
+    command, *arguments = to.mcp_command(agent.name)
+    wanted = server or {"command": command, "args": arguments}
+
+    def connect(text: str) -> str:
+        present: JsonValue = read_json(text)
+        for name in place:
+            present = _members(present).get(name)
+        if present is not None and not _is_ours(present):
+            raise _taken(path)
+        return text if present == wanted else set_member(text, place, wanted)
+
+    return _json_file(path, connect, lambda text: remove_member(text, place))
+
+
+def _json_file(path: str, connect: Callable[[str], str], disconnect: Callable[[str], str]) -> FileEdit:
+    """A file of settings in JSON: what cannot be understood is not touched, what we made goes as a whole."""
+
+    def edit(text: str | None, change: Callable[[str], str]) -> str:
+        try:
+            return change(text if text and text.strip() else "{}\n")
+        except ValueError as error:
+            raise Invalid(
+                f"{path} cannot be understood: {error}",
+                code="connect.settings",
+                hint="repair it first; nothing was changed",
+            ) from None
+
+    return FileEdit(
+        path=path, connect=lambda text: edit(text, connect), disconnect=lambda text: edit(text, disconnect)
+    )
+
+
+def _toml_server(path: str, command: list[str]) -> FileEdit:
+    """The MCP server at the end of a TOML file, between two marks."""
+    block = (
+        f"{_BEGIN}\n[mcp_servers.{NAME}]\ncommand = {json.dumps(command[0])}\n"
+        f"args = {json.dumps(command[1:])}\n{_END}\n"
+    )
+
+    def remove(text: str) -> str:
+        begin, end = text.find(_BEGIN), text.find(_END)
+        if not 0 <= begin < end:
+            return text
+        kept = text[:begin] + text[end + len(_END) :].removeprefix("\n")
+        return kept.removesuffix("\n") if text[:begin].endswith("\n\n") else kept
+
+    def connect(text: str | None) -> str:
+        kept = remove(text or "")
+        try:
+            present = _members(tomllib.loads(kept)).get("mcp_servers")
+        except tomllib.TOMLDecodeError as error:
+            raise Invalid(
+                f"{path} cannot be understood: {error}",
+                code="connect.settings",
+                hint="repair it first; nothing was changed",
+            ) from None
+        if NAME in _members(present):
+            raise _taken(path)
+        gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
+        return f"{kept}{gap}{block}"
+
+    return FileEdit(path=path, connect=connect, disconnect=remove)
+
+
+def _own_file(path: str, content: str) -> FileEdit:
+    """A file that is ours as a whole."""
+
+    def connect(text: str | None) -> str:
+        if text is not None and _HOOK_FILE not in text:
+            raise _taken(path)
+        return content
+
+    return FileEdit(path=path, connect=connect, disconnect=lambda _: None)
+
+
+def _is_ours(value: JsonValue) -> bool:
+    told = json.dumps(value)
+    return _HOOK_FILE in told or '"runlore", "mcp"' in told
+
+
+def _members(value: object) -> Mapping[str, JsonValue]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _taken(path: str) -> Conflict:
+    return Conflict(
+        f"{path} has something else under the name {NAME} already",
+        code="connect.taken",
+        hint="rename or remove it, then connect again",
+    )

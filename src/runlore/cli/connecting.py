@@ -1,0 +1,178 @@
+"""`runlore connect` and `disconnect`: hooks, memory over MCP and skills for the agents that people use."""
+
+import difflib
+import os
+import sys
+from datetime import UTC, datetime
+from typing import Annotated
+
+from runlore.agents.hooks.connection import Connection, FileChange, change_to_plain
+from runlore.agents.hooks.installing import Connecting, list_edits
+from runlore.agents.hooks.reports import AGENTS, find_agent
+from runlore.cli import agent_access
+from runlore.cli.invocation import Invocation
+from runlore.cli.terminal import say, say_spoken
+from runlore.cli.typer_commands import argument, option
+from runlore.config.settings import Settings
+from runlore.domain.errors import Invalid
+from runlore.domain.record import JsonObject
+
+AgentArgument = Annotated[str, argument("AGENT", f"The agent: {', '.join(AGENTS)}.")]
+ProjectOption = Annotated[
+    str | None, option("--project FOLDER", "Only in this project; for all that you work on, if left out.")
+]
+DryRunOption = Annotated[bool, option("--dry-run", "Show what would change, and change nothing.")]
+# An agent runs only the hooks that the user trusts, and says nothing of the others.
+_TRUST = {
+    "codex": "Codex runs hooks only once you trust them: start `codex`, type /hooks, trust Runlore's.",
+    "claude-code": "Sessions that are open take it over when they start again.",
+}
+
+
+def connect(
+    call: Invocation,
+    agent: AgentArgument,
+    project: ProjectOption = None,
+    *,
+    dry_run: DryRunOption = False,
+    no_start: Annotated[bool, option("--no-start", "The hooks never start the daemon.")] = False,
+    no_follow: Annotated[bool, option("--no-follow", "Do not read new sessions by itself.")] = False,
+    no_skills: Annotated[bool, option("--no-skills", "Do not put your skills where it looks.")] = False,
+) -> None:
+    """Connect an agent: it gets your memory with every input, and its sessions are learned from.
+
+    Hooks, the MCP server and your skills are put into its settings; what others wrote there stays as it is.
+    `runlore disconnect` undoes it.
+    """
+    settings = _local(call)
+    connection = _connection(settings, agent, project, starts=not no_start)
+    changes = connection.plan()
+    if not dry_run:
+        agent_access.connect_as_agent(settings, agent).close()
+        connection.connect(changes, follows=not no_follow, at=datetime.now(UTC))
+        mounted = [] if no_skills else _mount(call, settings, connection)
+    else:
+        mounted = []
+
+    def show() -> None:
+        _show(changes, dry_run=dry_run, nothing=f"{AGENTS[agent].title} is connected already.")
+        if dry_run:
+            return
+        if changes:
+            say(f"{AGENTS[agent].title} is connected. What it is told and what it does is kept from now on.")
+        if mounted:
+            say(f"Your skills are in {', '.join(mounted)}.")
+        if agent in _TRUST:
+            say(_TRUST[agent])
+        say("`runlore status` shows when it last reported; `runlore disconnect` undoes all of it.", "dim")
+
+    plain: JsonObject = {
+        "agent": agent,
+        "dry_run": dry_run,
+        "files": [change_to_plain(change) for change in changes],
+        "skills": list(mounted),
+    }
+    call.answer(plain, show)
+
+
+def disconnect(
+    call: Invocation, agent: AgentArgument, project: ProjectOption = None, *, dry_run: DryRunOption = False
+) -> None:
+    """Undo what `runlore connect` has changed. What was learned stays.
+
+    Its files are as they were before; what you have changed in them since stays too.
+    """
+    settings = _local(call)
+    connection = _connection(settings, agent, project, starts=True)
+    changes = connection.plan_undo()
+    if not dry_run:
+        connection.undo(changes)
+        _unmount(settings, connection)
+    plain: JsonObject = {
+        "agent": agent,
+        "dry_run": dry_run,
+        "files": [change_to_plain(change) for change in changes],
+    }
+    nothing = f"{AGENTS[agent].title} is not connected."
+    call.answer(plain, lambda: _show(changes, dry_run=dry_run, nothing=nothing))
+
+
+def _local(call: Invocation) -> Settings:
+    settings = call.settings()
+    if settings.url is not None:
+        raise Invalid(
+            "an agent is connected to a daemon of this machine, and --url or RUNLORE_URL names another one",
+            code="connect.url",
+            hint="run it where the agent runs, without --url",
+        )
+    return settings
+
+
+def _connection(settings: Settings, agent: str, project: str | None, *, starts: bool) -> Connection:
+    find_agent(agent)
+    folder = None if project is None else os.path.realpath(project)
+    if folder is not None and not os.path.isdir(folder):
+        raise Invalid(
+            f"{project!r:.300} is not a folder", code="connect.project", hint="name the project's folder"
+        )
+    import runlore.hook
+
+    to = Connecting(
+        python=sys.executable,
+        hook=os.path.abspath(runlore.hook.__file__),
+        state_root=settings.state_root,
+        starts=starts,
+        home=os.path.expanduser("~"),
+        project=folder,
+        environment=os.environ,
+    )
+    return Connection(
+        state_root=settings.state_root, agent=agent, project=folder, edits=list_edits(agent, to)
+    )
+
+
+def _mount(call: Invocation, settings: Settings, connection: Connection) -> list[str]:
+    from runlore.daemon.skills.mounting import MountManager, usable_skills
+
+    folders = _skill_folders(connection)
+    with call.operations() as operations:
+        MountManager(settings.state_root).mount(folders, usable_skills(operations))
+    return list(folders)
+
+
+def _unmount(settings: Settings, connection: Connection) -> None:
+    from runlore.daemon.skills.mounting import MountManager
+
+    manager = MountManager(settings.state_root)
+    mounted = set(manager.folders())
+    if folders := tuple(folder for folder in _skill_folders(connection) if folder in mounted):
+        manager.unmount(folders)
+
+
+def _skill_folders(connection: Connection) -> tuple[str, ...]:
+    from runlore.skill_files.locations import PLACES, mount_folders
+
+    agents = [connection.agent] if connection.agent in PLACES else []
+    base = connection.project or os.path.expanduser("~")
+    return mount_folders(base, agents) if agents else ()
+
+
+def _show(changes: list[FileChange], *, dry_run: bool, nothing: str) -> None:
+    if not changes:
+        say(nothing)
+    for change in changes:
+        if dry_run:
+            _show_diff(change)
+        else:
+            does = "Removed" if change.after is None else "Made" if change.before is None else "Changed"
+            say(f"{does} {change.path}")
+
+
+def _show_diff(change: FileChange) -> None:
+    before, after = ((text or b"").decode(errors="replace") for text in (change.before, change.after))
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), change.path, change.path, lineterm=""
+    )
+    for line in lines:
+        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+        say_spoken(line, style)
