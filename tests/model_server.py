@@ -280,7 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer one request."""
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        received = Received(path=self.path, headers=headers, body=json.loads(raw))
+        received = Received(path=self.path.partition("?")[0], headers=headers, body=json.loads(raw))
         reply = self.ours.next(received)
         try:
             if received.body.get("stream") and reply.streams and reply.body is None:

@@ -56,6 +56,8 @@ def events(reply: Spoken, path: str, body: Mapping[str, Any]) -> list[bytes]:
     """The stream, by the protocol of the path that was asked."""
     if path.endswith("/messages"):
         return [_named(event) for event in _anthropic(reply, body)]
+    if path.endswith("/responses"):
+        return [_named(event) for event in _openai_responses(reply)]
     return [*(_data(_json(chunk)) for chunk in _openai(reply, body)), _data("[DONE]")]
 
 
@@ -92,6 +94,19 @@ def _openai(reply: Spoken, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         sent, came = reply.usage
         counted = {"prompt_tokens": sent, "completion_tokens": came, "total_tokens": 0}
         yield {**_chunk(body, {}), "choices": [], "usage": counted}
+
+
+def _openai_responses(reply: Spoken) -> Iterator[dict[str, Any]]:
+    """The stream that Codex reads: whole items, then the end."""
+    yield {"type": "response.created", "response": {"id": "resp_1"}}
+    said = [{"type": "output_text", "text": reply.text}]
+    yield {
+        "type": "response.output_item.done",
+        "item": {"type": "message", "role": "assistant", "id": "msg_1", "content": said},
+    }
+    sent, came = reply.usage or (0, 0)
+    usage = {"input_tokens": sent, "output_tokens": came, "total_tokens": sent + came}
+    yield {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}}
 
 
 def _chunk(body: Mapping[str, Any], delta: Mapping[str, Any], reason: str | None = None) -> dict[str, Any]:

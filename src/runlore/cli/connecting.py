@@ -136,8 +136,9 @@ def _mount(call: Invocation, settings: Settings, connection: Connection) -> list
 
     folders = _skill_folders(connection)
     with call.operations() as operations:
-        MountManager(settings.state_root).mount(folders, usable_skills(operations))
-    return list(folders)
+        skills = usable_skills(operations)
+        MountManager(settings.state_root).mount(folders, skills)
+    return list(folders) if skills else []
 
 
 def _unmount(settings: Settings, connection: Connection) -> None:

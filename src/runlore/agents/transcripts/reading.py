@@ -166,6 +166,8 @@ def _with_fingerprints(runs: list[ToldRun], head: bytes, file: io.BufferedReader
 
 def _idle(source: TranscriptSource, now: datetime) -> timedelta:
     """For how long nobody has written, asked after reading: it may have grown meanwhile."""
+    if source.is_ended:
+        return timedelta.max
     changed_at = source.modified_at
     if not source.part:
         changed_at = max(changed_at, datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC))

@@ -181,9 +181,8 @@ def _find(agent: str, session: str, path: str) -> "Iterable[transcript.Transcrip
 
 
 def _settled(sources: "Iterable[transcript.TranscriptSource]") -> "list[transcript.TranscriptSource]":
-    """The sources as nobody writes them any more: the last run of each is whole."""
-    over = transcript.SETTLED_AFTER + timedelta(seconds=1)
-    return [replace(source, modified_at=source.modified_at - over) for source in sources]
+    """The sources with what the hook has told: the last run of each is done."""
+    return [replace(source, is_ended=True) for source in sources]
 
 
 def _long_ago() -> datetime:

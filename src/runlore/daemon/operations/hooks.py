@@ -43,6 +43,9 @@ class HookActs(Bound):
         if report is None:
             return ops.HookAnswer()
         self.parts.watch.note_report(agent.name)
+        if report.kind is HookKind.START and HookKind.START not in agent.told_at:
+            # Its first input makes the session, and gives it a title.
+            return ops.HookAnswer()
         session = self._open_session(agent, report)
         if session.ended_at is not None:
             return ops.HookAnswer()

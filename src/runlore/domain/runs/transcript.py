@@ -38,7 +38,8 @@ SETTLED_AFTER = timedelta(hours=1)
 @dataclass(frozen=True, kw_only=True)
 class TranscriptSource:
     """One thing to read: a file, or one session of a database. `agent` is None where no reader knows it;
-    then `problem` says why, and `looks_like` which agent it may be of."""
+    then `problem` says why, and `looks_like` which agent it may be of. `is_ended` is known from its agent:
+    its last run is done."""
 
     path: str
     agent: TranscriptAgent | None
@@ -47,6 +48,7 @@ class TranscriptSource:
     modified_at: datetime
     problem: str = ""
     looks_like: str = ""
+    is_ended: bool = False
 
     @property
     def settles_at(self) -> datetime:
