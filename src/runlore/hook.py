@@ -26,10 +26,12 @@ def main(arguments: list[str]) -> int:
     report = sys.stdin.buffer.read(_REPORT_BYTES_MAX + 1)
     if not report.strip() or len(report) > _REPORT_BYTES_MAX:
         return 0
+    # Under this name the daemon takes it once, however often it comes.
+    name = f"{time.time_ns():020d}-{os.getpid()}.{agent}.{event}"
     try:
-        answer = _send(state_root, agent, event, report)
+        answer = _send(state_root, name, report)
     except OSError:
-        _spool(state_root, agent, event, report)
+        _spool(state_root, name, report)
         if "--start" in arguments[3:]:
             _start_daemon(state_root)
         return 0
@@ -41,15 +43,17 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _send(state_root: str, agent: str, event: str, report: bytes) -> bytes:
+def _send(state_root: str, name: str, report: bytes) -> bytes:
     """What the daemon answers; nothing where it refuses. OSError where none answers in time."""
     deadline = time.monotonic() + _TIMEOUT_S
+    _, agent, event = name.split(".")
     with open(os.path.join(state_root, "agents", f"{agent}.token"), encoding="ascii") as file:
         token = file.read(500).strip()
     body = b'{"payload":' + report + b"}"
     head = (
         f"POST /v1/hooks/{agent}/{event} HTTP/1.1\r\nHost: runlore\r\nAuthorization: Bearer {token}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        f"Idempotency-Key: {name}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_TIMEOUT_S)
@@ -83,10 +87,9 @@ def _socket_path(state_root: str) -> str:
         raise OSError("no daemon has told where it listens") from None
 
 
-def _spool(state_root: str, agent: str, event: str, report: bytes) -> None:
+def _spool(state_root: str, name: str, report: bytes) -> None:
     """Keep a report for the next daemon: one file each, whole or not there, in the order of their names."""
     folder = os.path.join(state_root, SPOOL)
-    name = f"{time.time_ns():020d}-{os.getpid()}.{agent}.{event}"
     part = os.path.join(folder, f".{name}")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)

@@ -30,7 +30,7 @@ export const RunlorePlugin = async ({ directory }) => {
     "chat.message": async (input, output) => {
       const texts = output.parts.filter((part) => part.type === "text" && !part.synthetic)
       const prompt = texts.map((part) => part.text).join("\n")
-      const answer = await report("chat.message", { session_id: input.sessionID, cwd: directory, prompt })
+      const answer = await report("message", { session_id: input.sessionID, cwd: directory, prompt })
       context.set(input.sessionID, answer.additionalContext || "")
     },
     "experimental.chat.system.transform": async (input, output) => {
@@ -39,7 +39,7 @@ export const RunlorePlugin = async ({ directory }) => {
     },
     event: async ({ event }) => {
       if (event.type !== "session.idle") return
-      await report("session.idle", { session_id: event.properties.sessionID, cwd: directory })
+      await report("idle", { session_id: event.properties.sessionID, cwd: directory })
     },
   }
 }

@@ -128,7 +128,7 @@ AGENTS: Mapping[str, HookedAgent] = {
         HookedAgent(
             name="opencode",
             title="opencode",
-            events={"chat.message": HookKind.PROMPT, "session.idle": HookKind.STOP},
+            events={"message": HookKind.PROMPT, "idle": HookKind.STOP},
             reader=TranscriptAgent.OPENCODE,
             told_at=_PROMPT,
             answer=_answer_camel,

@@ -135,9 +135,8 @@ class TranscriptWatch:
             # Its transcript tells it all, at the right times.
             self.read_soon(agent.name, report.session, report.transcript)
             return
-        key = f"spool:{name}"[:200]
         operations.report_hook(
-            ops.HookEvent(agent=agent.name, event=event, payload=payload, idempotency_key=key)
+            ops.HookEvent(agent=agent.name, event=event, payload=payload, idempotency_key=name)
         )
 
 

@@ -6,31 +6,38 @@ agent's token reports, and sees nothing of what is kept.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 
 from runlore.agents.hooks.reports import HookedAgent, HookKind, HookReport, find_agent, read_report
-from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.idempotency import Call, IdempotentCalls
 from runlore.daemon.mining.known_folders import told_folder
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.runs import RunActs
 from runlore.daemon.process.tokens import OPERATOR
+from runlore.daemon.runs.run_access import own_run_turn
 from runlore.daemon.runs.run_opening import RunOpening
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Conflict
 from runlore.domain.prompts.projection import Section
 from runlore.domain.record import JsonObject
+from runlore.domain.records.audit import Act
 from runlore.domain.run import OPEN, RunId, RunStatus
+from runlore.domain.runs.journal_entry import parse_entry
 from runlore.domain.runs.transcript import transcript_session_id
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.serialization.storable_json import make_json_storable
 from runlore.domain.session import Session
 from runlore.domain.text.storable import make_storable
+from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.folders import find_binding
 from runlore.flow.capture.importing import told_session
+from runlore.flow.capture.runs import append_events
 from runlore.flow.capture.sessions import make_session
 from runlore.ports import operations as ops
+from runlore.ports.store import Transaction
 
 
 class HookActs(Bound):
@@ -43,6 +50,9 @@ class HookActs(Bound):
         if report is None:
             return ops.HookAnswer()
         self.parts.watch.note_report(agent.name)
+        if agent.reader is not None and report.kind in (HookKind.STOP, HookKind.END):
+            self.parts.watch.read_soon(agent.name, report.session, report.transcript)
+            return ops.HookAnswer()
         if report.kind is HookKind.START and HookKind.START not in agent.told_at:
             # Its first input makes the session, and gives it a title.
             return ops.HookAnswer()
@@ -56,12 +66,10 @@ class HookActs(Bound):
         """Keep what is reported; the context that is answered."""
         if agent.reader is None:
             self._journal(report, session, request)
-        elif report.kind in (HookKind.STOP, HookKind.END):
-            self.parts.watch.read_soon(agent.name, report.session, report.transcript)
         if report.kind is HookKind.PROMPT and report.prompt.strip():
             given = self._open_run(agent, report, session, request)
             return given if HookKind.PROMPT in agent.told_at else ""
-        if report.kind is HookKind.START and HookKind.START in agent.told_at:
+        if report.kind is HookKind.START:
             about = report.prompt or os.path.basename(report.folder) or agent.title
             asked = ops.PreviewRequest(session_id=session.session_id, text=make_storable(about))
             return _join(self._local.preview_input(asked).sections)
@@ -113,37 +121,50 @@ class HookActs(Bound):
         return _join(view.sections or ())
 
     def _journal(self, report: HookReport, session: Session, request: ops.HookEvent) -> None:
-        """Keep what an agent without a transcript reports of its open run."""
+        """Keep what an agent without a transcript reports of its open run, each report once."""
         run_id = self._open_run_of(session)
         if run_id is None:
             return
-        runs = RunActs(self.parts, self._local_caller)
-        if report.kind is HookKind.TOOL:
-            call_id = request.idempotency_key or self.parts.ids.new("call", self.parts.clock.now())
-            call: JsonObject = {
-                "type": "tool_call",
-                "call_id": call_id[: limits.CHAT_CALL_ID_CHARS_MAX],
-                "name": report.tool or "tool",
-                "arguments": report.arguments or {},
-            }
-            result: JsonObject = {
-                "type": "tool_result",
-                "call_id": call["call_id"],
-                "output": report.output,
-                "is_error": report.is_error,
-            }
-            runs.append_events(ops.NewEvents(run_id=run_id, events=(call, result)))
-        if report.kind is not HookKind.TOOL and report.kind is not HookKind.PROMPT and report.text:
-            said: JsonObject = {"type": "assistant_message", "text": report.text}
-            runs.append_events(ops.NewEvents(run_id=run_id, events=(said,)))
+        entries = tuple(map(parse_entry, _events(report, request.idempotency_key or run_id)))
+        if entries:
+            acting = IdempotentCalls(
+                store=self.parts.store, clock=self.parts.clock, caller=self._local_caller
+            )
+
+            def do(tx: Transaction, act: Act) -> tuple[None, str]:
+                run, session = own_run_turn(tx, self._local_caller, run_id)
+                if is_captured(tx, session):
+                    append_events(tx, run, entries, first_number=None, at=act.at)
+                return None, run_id
+
+            call = Call(operation="report_hook", request=request, key=request.idempotency_key)
+            acting.perform_named(call, do, lambda _tx, _name: None)
         if report.kind in (HookKind.STOP, HookKind.END, HookKind.PROMPT):
             with suppress(Conflict):
-                runs.finish_run(ops.RunEnd(run_id=run_id, status=RunStatus.COMPLETED))
+                RunActs(self.parts, self._local_caller).finish_run(
+                    ops.RunEnd(run_id=run_id, status=RunStatus.COMPLETED)
+                )
 
     def _open_run_of(self, session: Session) -> RunId | None:
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.runs.page(limit=1, session_id=session.session_id, statuses=OPEN)
         return found[0].run_id if found else None
+
+
+def _events(report: HookReport, name: str) -> Iterator[JsonObject]:
+    """What a report says of the run that is open."""
+    if report.kind is HookKind.TOOL:
+        call_id = name[-limits.CHAT_CALL_ID_CHARS_MAX :]
+        yield {
+            "type": "tool_call",
+            "call_id": call_id,
+            "name": make_storable(report.tool) or "tool",
+            "arguments": make_json_storable(report.arguments or {}),
+        }
+        output = make_storable(report.output)
+        yield {"type": "tool_result", "call_id": call_id, "output": output, "is_error": report.is_error}
+    elif report.text and report.kind in (HookKind.SAID, HookKind.STOP, HookKind.END):
+        yield {"type": "assistant_message", "text": make_storable(report.text)}
 
 
 def _join(sections: Iterable[Section]) -> str:
