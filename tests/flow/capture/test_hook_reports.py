@@ -1,0 +1,188 @@
+"""What hooks report and what transcripts tell is one session with one set of runs, in either order."""
+
+from dataclasses import replace
+
+import pytest
+
+from runlore.agents.hooks.reports import AGENTS, HookKind
+from runlore.domain.errors import Invalid
+from runlore.domain.record import JsonObject
+from runlore.domain.run import MemoryState, RunStatus
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import ToldRun, transcript_session_id
+from runlore.domain.scope import WORKSPACE
+from runlore.ports import operations as ops
+from tests.flow.learning_acts import learning
+from tests.flow.telling import bring, call, in_session, told
+from tests.world import World
+
+pytestmark = pytest.mark.req("INT-6")
+
+READ = [name for name, agent in AGENTS.items() if agent.reader is not None]
+UNREAD = [name for name, agent in AGENTS.items() if agent.reader is None]
+SESSION = "s1"
+
+
+def report(world: World, agent: str, kind: HookKind, key: str | None = None, **payload: str) -> JsonObject:
+    """Report as the agent's hook does."""
+    event = next(event for event, found in AGENTS[agent].events.items() if found is kind)
+    plain: JsonObject = {"session_id": SESSION, "cwd": "/no/such/folder", **payload}
+    return world.agent.report_hook(
+        ops.HookEvent(agent=agent, event=event, payload=plain, idempotency_key=key)
+    ).output
+
+
+def views(world: World) -> list[ops.RunView]:
+    """All runs, the oldest first."""
+    return list(reversed(world.operator.list_runs(ops.RunsRequest()).items))
+
+
+def now(world: World, *runs: ToldRun) -> tuple[ToldRun, ...]:
+    """Runs as a transcript of this moment tells them."""
+    return in_session(*runs, source_session=SESSION, at=world.clock.now())
+
+
+def test_a_run_that_a_hook_opened_is_completed_by_its_transcript(world: World) -> None:
+    report(world, "claude-code", HookKind.PROMPT, prompt="Build  it")
+    (run,) = now(world, told("Build it", call("npm ci", exit_code=1), "It broke", model="m-1"))
+
+    answer = bring(world, run)
+
+    (view,) = views(world)
+    assert (answer.stored, answer.known, answer.left, answer.sessions) == (1, 0, 0, 0)
+    assert (view.run.status, view.run.memory) == (RunStatus.COMPLETED, MemoryState.STORED)
+    assert (view.run.imported, view.run.model, view.request) == (True, "m-1", "Build  it")
+    assert [event.type for event in world.journal(run.session_id)] == [
+        EventType.BINDING,
+        EventType.INPUT,
+        EventType.TOOL_CALL,
+        EventType.TOOL_RESULT,
+        EventType.ASSISTANT_MESSAGE,
+        EventType.STATUS,
+    ]
+    assert world.operator.receipt(view.run.run_id).receipt is not None, "what it was given is known"
+    with world.parts.store.snapshot() as snapshot:
+        mined = snapshot.mined_runs.find(view.run.run_id)
+    assert mined is not None
+    assert [(step.number, step.exit_code) for step in mined.steps] == [(3, 1)]
+
+
+def test_what_was_completed_is_known_when_it_is_told_again(world: World) -> None:
+    report(world, "claude-code", HookKind.PROMPT, prompt="Build it")
+    runs = now(world, told("Build it", "Built"))
+    bring(world, *runs)
+    before = world.tables()
+
+    again = bring(world, *runs)
+    from_a_copy = bring(world, *runs, source="c0ffee", position=None)
+
+    assert (again.stored, again.known, from_a_copy.stored, from_a_copy.known) == (0, 1, 0, 1)
+    assert world.tables() == before
+
+
+def test_each_run_is_completed_by_its_own_part_of_the_transcript(world: World) -> None:
+    asked = ["Build it", "Go on", "Go on", "<pasted>"]
+    wrote = ["Build it", "Go on", "Go on", "what was pasted"]
+    times = []
+    for prompt in asked:
+        times.append(world.clock.now())
+        report(world, "claude-code", HookKind.PROMPT, prompt=prompt)
+        world.clock.advance(seconds=60)
+    runs = in_session(*(told(text, f"answer {n}") for n, text in enumerate(wrote)), source_session=SESSION)
+    runs = tuple(
+        replace(run, events=told(wrote[n], f"answer {n}", at=times[n]).events) for n, run in enumerate(runs)
+    )
+
+    answer = bring(world, *runs)
+
+    found = [view.run.run_id for view in views(world)]
+    assert (answer.stored, len(found)) == (4, 4)
+    journals = [world.operator.journal(ops.JournalRequest(run_id=run_id)).items for run_id in found]
+    said = [[event.body.get("text") for event in events] for events in journals]
+    assert said == [[asked[n], f"answer {n}", None] for n in range(4)]
+
+
+def test_a_session_that_was_read_first_goes_on_with_what_its_hooks_report(world: World) -> None:
+    first, second = now(world, told("Build it", "Built"), told("Test it", "Tested"))
+    bring(world, first)
+    world.clock.advance(seconds=3_600)
+
+    report(world, "claude-code", HookKind.PROMPT, prompt="Test it")
+    bring(world, second)
+
+    assert [view.request for view in views(world)] == ["Build it", "Test it"]
+    assert len(world.operator.list_sessions(ops.PageRequest()).items) == 1
+
+
+def test_a_run_that_was_forgotten_stays_so(world: World) -> None:
+    report(world, "claude-code", HookKind.PROMPT, prompt="Build it")
+    runs = now(world, told("Build it", "Built"))
+    bring(world, *runs)
+    (view,) = views(world)
+    world.operator.forget(ops.Decision(record_id=view.run.run_id, reason="mine"))  # type: ignore[arg-type]
+
+    answer = bring(world, *runs, source="c0ffee")
+
+    assert (answer.stored, answer.reasons) == (0, {"forgotten": 1})
+
+
+@pytest.mark.req("INT-2")
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_agent_is_told_what_is_remembered_of_its_project(agent: str, sqlite_world: World) -> None:
+    world = sqlite_world
+    learning(world, "We deploy the billing service on Fridays", scope=WORKSPACE)
+    kind = HookKind.PROMPT if HookKind.PROMPT in AGENTS[agent].told_at else HookKind.START
+
+    output = report(world, agent, kind, prompt="When do we deploy the billing service?")
+
+    assert "on Fridays" in str(output)
+    assert "on Fridays" not in str(world.journal(transcript_session_id(agent, SESSION)))
+
+
+@pytest.mark.req("INT-2")
+@pytest.mark.parametrize("agent", UNREAD)
+def test_an_agent_without_a_reader_is_journalled_by_its_hooks_each_report_once(
+    agent: str, world: World
+) -> None:
+    for _ in range(2):
+        report(world, agent, HookKind.PROMPT, "1", prompt="Build it")
+        report(world, agent, HookKind.TOOL, "2", tool_name="shell", tool_output="no such target")
+        report(world, agent, HookKind.STOP, "3", text="It has no target")
+
+    (view,) = views(world)
+    assert (view.run.status, view.request, view.run.agent) == (RunStatus.COMPLETED, "Build it", agent)
+    events = world.operator.journal(ops.JournalRequest(run_id=view.run.run_id)).items
+    assert [event.type for event in events] == [
+        EventType.INPUT,
+        EventType.TOOL_CALL,
+        EventType.TOOL_RESULT,
+        EventType.ASSISTANT_MESSAGE,
+        EventType.STATUS,
+    ]
+
+
+@pytest.mark.req("INT-2")
+def test_what_is_no_report_is_left_alone_and_an_unknown_agent_is_refused(sqlite_world: World) -> None:
+    world = sqlite_world
+    for agent in AGENTS:
+        for payload in ({}, {"session_id": 7}, {"prompt": "x" * 10_000}, {"session_id": "s", "prompt": ""}):
+            event = ops.HookEvent(agent=agent, event="UserPromptSubmit", payload=payload)
+            assert world.agent.report_hook(event).output == {}
+    assert views(world) == []
+    with pytest.raises(Invalid) as refused:
+        world.agent.report_hook(ops.HookEvent(agent="nobody", event="Stop", payload={}))
+    assert refused.value.code == "hook.agent"
+
+
+@pytest.mark.req("INT-2")
+def test_nothing_is_kept_where_capture_is_paused_and_memory_is_told_all_the_same(
+    sqlite_world: World,
+) -> None:
+    world = sqlite_world
+    learning(world, "We deploy the billing service on Fridays", scope=WORKSPACE)
+    world.operator.pause_capture()
+
+    output = report(world, "claude-code", HookKind.PROMPT, prompt="When do we deploy the billing service?")
+
+    assert "on Fridays" in str(output)
+    assert views(world) == []
