@@ -28,9 +28,12 @@ main() {
             # The system's packages come while pip works; both wait for the network most of their time.
             need_packages &
             packages=$!
+            want_agents &
+            agents=$!
             trap wait EXIT
             install dev
             wait "$packages"
+            wait "$agents"
             if [ "$1" = soak ]; then want_local_model; fi
             ;;
         *) stop "usage: scripts/setup.sh run|dev|test|soak" ;;
@@ -150,6 +153,21 @@ want_local_model() {
     else
         rm -rf "$venv/local-model"
         say "NO LOCAL MODEL: $wanted could not be installed; no test will speak to a real model on this machine"
+    fi
+}
+
+# The programs that people connect, for the tests to start against a model of their own. As above: where they
+# cannot be had, the tests go on without them, and name them in their summary.
+want_agents() {
+    wanted="@anthropic-ai/claude-code@2.1.326 @openai/codex@0.169.0"
+    if [ "$(cat "$venv/.installed-agents" 2>/dev/null)" = "$wanted" ]; then return; fi
+    rm -rf "$venv/agents"
+    # shellcheck disable=SC2086 # a word for each package
+    if command -v npm >/dev/null && npm install --prefix "$venv/agents" --no-save --no-audit --no-fund --silent $wanted; then
+        printf '%s' "$wanted" >"$venv/.installed-agents"
+    else
+        rm -rf "$venv/agents"
+        say "NO AGENTS: $wanted could not be installed with npm; no test will start them on this machine"
     fi
 }
 

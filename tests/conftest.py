@@ -17,7 +17,7 @@ from runlore.agents.workspace import launcher
 from tests.memory_folder import find_memory_folder
 from tests.postgres_pool import PostgresPool
 from tests.postgres_server import PostgresServer
-from tests.system_programs import ProgramMissing
+from tests.system_programs import AGENT_PROGRAMS, ProgramMissing
 
 pytest_plugins = ["tests.both_databases", "tests.table_rows", "tests.world_fixtures"]
 
@@ -104,8 +104,9 @@ def pytest_collection() -> Iterator[None]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this kernel cannot do (the last lines of the run say so). The long rings run every
     property again, with the examples of the `soak` profile."""
-    if launcher.abi() < LANDLOCK_ABI:
-        kept = [item for item in items if item.get_closest_marker("landlock") is None]
+    missing = {mark for mark, why in _list_missing() if why}
+    if missing:
+        kept = [item for item in items if not any(map(item.get_closest_marker, missing))]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
     if config.getoption("hypothesis_profile") != "soak":
@@ -117,11 +118,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the ring of tests that could not be run here."""
-    if launcher.abi() < LANDLOCK_ABI:
-        terminalreporter.write_line(
-            "not run: the ring of escapes, tests marked `landlock`"
-            " (tests/agents/workspace/test_obeyed_escapes.py): this kernel has no Landlock of Linux 6.2"
-        )
+    for mark, why in _list_missing():
+        if why:
+            terminalreporter.write_line(f"not run: tests marked `{mark}` {why}")
+
+
+def _list_missing() -> list[tuple[str, str]]:
+    """The marks of tests, and why they cannot be run here; nothing where they can."""
+    has_landlock = launcher.abi() >= LANDLOCK_ABI
+    escapes = "(the ring of escapes): this kernel has no Landlock of Linux 6.2"
+    agents = "(real agents that are connected): npm could not install them"
+    return [
+        ("landlock", "" if has_landlock else escapes),
+        ("real_agents", "" if (AGENT_PROGRAMS / "claude").exists() else agents),
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,13 @@ installed, so that `scripts/setup.sh` can install packages and requirements at o
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+# Where `scripts/setup.sh` puts the agents that the tests connect.
+AGENT_PROGRAMS = Path(sys.prefix) / "agents" / "node_modules" / ".bin"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 

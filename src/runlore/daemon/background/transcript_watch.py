@@ -53,7 +53,7 @@ class TranscriptWatch:
         self._due: dict[tuple[str, str, str], float] = {}
         self._noted: dict[str, float] = {}
         self._looked_s: float | None = None
-        self._suggested_s = elapsed()
+        self._suggested_s: float | None = None
         self._unsuggested = 0
 
     def note_report(self, agent: str) -> None:
@@ -83,7 +83,7 @@ class TranscriptWatch:
             self._looked_s = now_s
             if is_followed(self._root):
                 self._read(operations, local_transcripts.local_transcripts().find((), since=_long_ago()))
-        if self._unsuggested and now_s - self._suggested_s >= _SUGGEST_EVERY_S:
+        if self._unsuggested and (self._suggested_s is None or now_s - self._suggested_s >= _SUGGEST_EVERY_S):
             self._suggested_s, self._unsuggested = now_s, 0
             operations.suggest(ops.SuggestRequest())
         return worked

@@ -1,0 +1,121 @@
+"""The real Claude Code and Codex, connected: memory in their requests, their sessions kept once."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.model_server import ModelServer, model_server, says
+from tests.surfaces.command_line import Runlore
+from tests.system_programs import AGENT_PROGRAMS
+from tests.waiting import PATIENCE_S, until
+
+pytestmark = [pytest.mark.req("INT-2", "INT-6", "INT-3"), pytest.mark.real_agents]
+
+SAID = "Remember: we deploy the billing service on Fridays."
+SKILL = """---
+name: deploy-billing
+description: Use it to deploy the billing service.
+---
+
+1. `make deploy`
+"""
+CODEX = """# mine
+model = "gpt-5"
+model_provider = "loop"
+
+[model_providers.loop]
+name = "loop"
+base_url = "{url}"
+wire_api = "responses"
+env_key = "LOOP_KEY"
+"""
+FOREIGN = '{\n  // mine\n  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]},\n}\n'
+
+
+@pytest.fixture
+def home(clean_home: Path) -> Iterator[Path]:
+    """A home with a project, and a daemon that is ended."""
+    (clean_home / "project").mkdir()
+    subprocess.run(["git", "init", "-q", str(clean_home / "project")], check=True)
+    (clean_home / "skill").mkdir()
+    (clean_home / "skill" / "SKILL.md").write_text(SKILL)
+    yield clean_home
+    Runlore(clean_home / "runlore").installed("down")
+
+
+def files_of(home: Path) -> dict[str, bytes]:
+    """The settings of the agents."""
+    names = (".claude/settings.json", ".claude.json", ".codex/config.toml", ".codex/hooks.json")
+    return {name: (home / name).read_bytes() for name in names if (home / name).exists()}
+
+
+def ask(agent: str, prompt: str, home: Path, server: ModelServer) -> None:
+    """Have the agent work on one prompt."""
+    words = {
+        "claude-code": ["claude", "-p", prompt],
+        "codex": ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt],
+    }[agent]
+    environment = {
+        **{name: os.environ[name] for name in ("PATH", "HOME")},
+        "ANTHROPIC_BASE_URL": server.base_url("anthropic"),
+        "ANTHROPIC_API_KEY": "nobody-knows-it",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "LOOP_KEY": "nobody-knows-it",
+    }
+    done = subprocess.run(
+        [str(AGENT_PROGRAMS / words[0]), *words[1:]],
+        env=environment,
+        cwd=home / "project",
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout[-2_000:], done.stderr[-2_000:])
+
+
+def requests(server: ModelServer) -> str:
+    """All that the model was sent."""
+    return "\n".join(json.dumps(dict(received.body)) for received in server.requests)
+
+
+def runs(runlore: Runlore, agent: str) -> list[str]:
+    """How the runs of the agent stand."""
+    sessions = [each["session_id"] for each in runlore.items("session", "list") if each["agent"] == agent]
+    return [run["status"] for each in sessions for run in runlore.items("session", "runs", each)]
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_an_agent_is_told_what_a_person_confirmed_of_its_last_session(agent: str, home: Path) -> None:
+    runlore = Runlore(home / "runlore")
+    runlore.json("skill", "import", str(home / "skill"))
+    runlore.json("skill", "accept", "deploy-billing", "--force", "--expected-revision", "1")
+    with model_server(says("Noted.")) as server:
+        for folder in (".claude", ".codex"):
+            (home / folder).mkdir()
+        (home / ".claude" / "settings.json").write_text(FOREIGN)
+        (home / ".codex" / "config.toml").write_text(CODEX.format(url=server.base_url()))
+        before = files_of(home)
+        runlore.installed("connect", agent)
+
+        ask(agent, SAID, home, server)
+        until(lambda: runs(runlore, agent) == ["completed"], told=lambda: runs(runlore, agent))
+        assert "deploy-billing" in requests(server), "the mounted skill is listed"
+        until(lambda: runlore.items("memory", "review", "list"))
+        for waiting in runlore.items("memory", "review", "list"):
+            runlore.confirm(waiting["record_id"])
+        server.requests.clear()
+        ask(agent, "When do we deploy the billing service?", home, server)
+
+        assert "remembered" in requests(server)
+        assert "deploy the billing service on Fridays" in requests(server)
+        until(lambda: runs(runlore, agent) == ["completed"] * 2, told=lambda: runs(runlore, agent))
+        runlore.installed("disconnect", agent)
+
+    assert {name: content for name, content in files_of(home).items() if name in before} == before
+    assert "runlore" not in "".join(content.decode() for content in files_of(home).values())
