@@ -33,7 +33,7 @@ base_url = "{url}"
 wire_api = "responses"
 env_key = "LOOP_KEY"
 """
-FOREIGN = '{\n  // mine\n  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]},\n}\n'
+FOREIGN = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}, "cleanupPeriodDays": 9}'
 
 
 @pytest.fixture
@@ -112,7 +112,6 @@ def test_an_agent_is_told_what_a_person_confirmed_of_its_last_session(agent: str
         server.requests.clear()
         ask(agent, "When do we deploy the billing service?", home, server)
 
-        assert "remembered" in requests(server)
         assert "deploy the billing service on Fridays" in requests(server)
         until(lambda: runs(runlore, agent) == ["completed"] * 2, told=lambda: runs(runlore, agent))
         runlore.installed("disconnect", agent)
