@@ -15,7 +15,7 @@ from datetime import datetime
 
 from runlore.agents.hooks.installing import FileEdit
 from runlore.atomic_write import atomic_write
-from runlore.domain.errors import Invalid, Unavailable
+from runlore.domain.errors import Conflict, Invalid, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.timestamps import format_time
@@ -59,8 +59,11 @@ class Connection:
         """Write what was planned."""
         was = self._files()
         for change in changes:
-            was.setdefault(change.path, {"before": _encode(change.before)})
-            was[change.path]["written"] = _digest(change.after)
+            known = was.get(change.path)
+            if known is None or known["written"] != _digest(change.before):
+                # Somebody has changed it since, or what is ours is from a connection that nobody remembers.
+                known = {"before": _encode(self._before(change, known))}
+            was[change.path] = {**known, "written": _digest(change.after)}
         record = {
             "agent": self.agent,
             "project": self.project,
@@ -70,15 +73,24 @@ class Connection:
         }
         os.makedirs(os.path.dirname(self.record_path), mode=0o700, exist_ok=True)
         content = json.dumps(record, indent=1).encode()
+        for change in changes:
+            _check_writable(change)
         atomic_write(self.record_path, lambda file: file.write(content))
         for change in changes:
             _write(change)
+
+    def _before(self, change: FileChange, known: dict[str, str | None] | None) -> bytes | None:
+        """What a file is without what is ours."""
+        if change.before is None:
+            return None
+        is_ours_alone = known is not None and known["before"] is None
+        return self._take_out(change.path, change.before, is_ours_alone=is_ours_alone)
 
     def plan_undo(self) -> list[FileChange]:
         """What disconnecting would change."""
         was = self._files()
         texts: dict[str, bytes | None] = {}
-        for path in dict.fromkeys(edit.path for edit in self.edits):
+        for path in was or dict.fromkeys(edit.path for edit in self.edits):
             content, known = _read(path), was.get(path)
             if content is None:
                 continue
@@ -100,6 +112,8 @@ class Connection:
         return None if is_ours_alone and text.strip() in ("", "{}") else text.encode()
 
     def undo(self, changes: Sequence[FileChange]) -> None:
+        for change in changes:
+            _check_writable(change)
         for change in changes:
             _write(change)
         with suppress(FileNotFoundError):
@@ -145,6 +159,30 @@ def _decode(path: str, content: bytes | None) -> str:
         ) from None
 
 
+def _check_writable(change: FileChange) -> None:
+    """Refuse before the first file is written what could not be written later."""
+    path = os.path.realpath(change.path)
+    try:
+        if _read(change.path) != change.before:
+            raise Conflict(
+                f"{change.path} was changed by another program just now",
+                code="connect.changed",
+                hint="nothing was changed; try again",
+            )
+        # Who marks a file as read-only means it, whatever the system would let us do.
+        if os.path.exists(path) and not os.stat(path).st_mode & stat.S_IWUSR:
+            raise PermissionError(13, "it is read-only")
+        folder = os.path.dirname(path)
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        if not os.path.isdir(folder):
+            raise NotADirectoryError(20, f"{folder} is not a folder")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(13, f"{folder} is read-only")
+    except OSError as error:
+        raise _unwritable(change.path, error) from None
+
+
 def _write(change: FileChange) -> None:
     """Write a file where it really lies: people keep their settings elsewhere, and link to them."""
     path, content = os.path.realpath(change.path), change.after
@@ -153,8 +191,6 @@ def _write(change: FileChange) -> None:
             os.unlink(path)
             return
         mode = stat.S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else 0o600
-        if os.path.exists(path) and not os.access(path, os.W_OK):
-            raise PermissionError(13, "it is read-only")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         atomic_write(path, lambda file: file.write(content))
         os.chmod(path, mode)

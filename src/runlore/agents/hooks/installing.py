@@ -25,7 +25,8 @@ from runlore.domain.record import JsonObject, JsonValue
 
 NAME = "runlore"
 _HOOK_FILE = os.path.join("runlore", "hook.py")
-_BEGIN, _END = "# >>> runlore connect", "# <<< runlore connect"
+_TOML_MARK = "# Written by `runlore connect codex`; `runlore disconnect codex` removes it.\n"
+_TOML_TABLE = f"[mcp_servers.{NAME}]\n"
 _TIMEOUT_S = 5
 
 
@@ -57,10 +58,11 @@ class Connecting:
 
 @dataclass(frozen=True, kw_only=True)
 class FileEdit:
-    """One file of an agent, and what connecting and disconnecting make of its text; None is no file."""
+    """One file of an agent, and what connecting and disconnecting make of its text. A file that is not there
+    has an empty text; None is no file."""
 
     path: str
-    connect: Callable[[str | None], str]
+    connect: Callable[[str], str]
     disconnect: Callable[[str], str | None]
 
 
@@ -169,11 +171,14 @@ def _hooks(
         return text
 
     def connect(text: str) -> str:
-        text = remove(text)
         if version is not None and "version" not in _members(read_json(text)):
             text = set_member(text, ["version"], version)
         for event in agent.events:
-            text = add_item(text, ["hooks", event], entry(to.hook_command(agent.name, event)))
+            wanted = entry(to.hook_command(agent.name, event))
+            present = _members(_members(read_json(text)).get("hooks")).get(event)
+            items = present if isinstance(present, list) else []
+            if [item for item in items if _is_ours(item)] != [wanted]:
+                text = add_item(remove_items(text, ["hooks", event], _is_ours), ["hooks", event], wanted)
         return text
 
     return _json_file(path, connect, remove)
@@ -191,29 +196,32 @@ def _server(
     command, *arguments = to.mcp_command(agent.name)
     wanted = server or {"command": command, "args": arguments}
 
-    def connect(text: str) -> str:
+    def find(text: str) -> JsonValue:
         present: JsonValue = read_json(text)
         for name in place:
             present = _members(present).get(name)
+        return present
+
+    def connect(text: str) -> str:
+        present = find(text)
         if present is not None and not _is_ours(present):
             raise _taken(path)
         return text if present == wanted else set_member(text, place, wanted)
 
-    return _json_file(path, connect, lambda text: remove_member(text, place))
+    def remove(text: str) -> str:
+        return remove_member(text, place) if _is_ours(find(text)) else text
+
+    return _json_file(path, connect, remove)
 
 
 def _json_file(path: str, connect: Callable[[str], str], disconnect: Callable[[str], str]) -> FileEdit:
     """A file of settings in JSON: what cannot be understood is not touched, what we made goes as a whole."""
 
-    def edit(text: str | None, change: Callable[[str], str]) -> str:
+    def edit(text: str, change: Callable[[str], str]) -> str:
         try:
-            return change(text if text and text.strip() else "{}\n")
+            return change(text if text.strip() else "{}\n")
         except ValueError as error:
-            raise Invalid(
-                f"{path} cannot be understood: {error}",
-                code="connect.settings",
-                hint="repair it first; nothing was changed",
-            ) from None
+            raise _not_understood(path, error) from None
 
     return FileEdit(
         path=path, connect=lambda text: edit(text, connect), disconnect=lambda text: edit(text, disconnect)
@@ -221,46 +229,71 @@ def _json_file(path: str, connect: Callable[[str], str], disconnect: Callable[[s
 
 
 def _toml_server(path: str, command: list[str]) -> FileEdit:
-    """The MCP server at the end of a TOML file, between two marks."""
-    block = (
-        f"{_BEGIN}\n[mcp_servers.{NAME}]\ncommand = {json.dumps(command[0])}\n"
-        f"args = {json.dumps(command[1:])}\n{_END}\n"
-    )
+    """The MCP server at the end of a TOML file. Codex writes to the file too, and may move comments when it
+    does: the table alone tells what is ours."""
+    wanted: JsonObject = {"command": command[0], "args": command[1:]}
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in wanted.items()]
+    block = "".join([_TOML_MARK, _TOML_TABLE, *lines])
+
+    def read(text: str) -> tuple[JsonObject, JsonValue]:
+        """What others have, and what is there under our name."""
+        try:
+            told = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise _not_understood(path, error) from None
+        servers = dict(_members(told.pop("mcp_servers", {})))
+        ours = servers.pop(NAME, None)
+        return {**told, **({"mcp_servers": servers} if servers else {})}, ours
 
     def remove(text: str) -> str:
-        begin, end = text.find(_BEGIN), text.find(_END)
-        if not 0 <= begin < end:
+        others, ours = read(text)
+        if not _is_ours(ours):
             return text
-        kept = text[:begin] + text[end + len(_END) :].removeprefix("\n")
-        return kept.removesuffix("\n") if text[:begin].endswith("\n\n") else kept
+        left = _without_toml_table(text)
+        if read(left) != (others, None):
+            raise _not_understood(path, "the table of runlore is not as it was written")
+        return left
 
-    def connect(text: str | None) -> str:
-        kept = remove(text or "")
-        try:
-            present = _members(tomllib.loads(kept)).get("mcp_servers")
-        except tomllib.TOMLDecodeError as error:
-            raise Invalid(
-                f"{path} cannot be understood: {error}",
-                code="connect.settings",
-                hint="repair it first; nothing was changed",
-            ) from None
-        if NAME in _members(present):
+    def connect(text: str) -> str:
+        _, ours = read(text)
+        if ours is not None and not _is_ours(ours):
             raise _taken(path)
+        if ours == wanted:
+            return text
+        kept = remove(text)
         gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
-        return f"{kept}{gap}{block}"
+        made = f"{kept}{gap}{block}"
+        if read(made) != (read(kept)[0], wanted):
+            raise _not_understood(path, "no server can be added to its mcp_servers")
+        return made
 
     return FileEdit(path=path, connect=connect, disconnect=remove)
+
+
+def _without_toml_table(text: str) -> str:
+    """A text without the table of our server and those below it; comments and blank lines stay."""
+    kept: list[str] = []
+    is_ours = False
+    for line in text.splitlines(keepends=True):
+        if line.startswith("["):
+            is_ours = line.startswith((_TOML_TABLE.rstrip(), f"[mcp_servers.{NAME}."))
+        if line == _TOML_MARK:
+            if kept and not kept[-1].strip():
+                kept.pop()
+        elif not is_ours or line.startswith("#") or not line.strip():
+            kept.append(line)
+    return "".join(kept)
 
 
 def _own_file(path: str, content: str) -> FileEdit:
     """A file that is ours as a whole."""
 
-    def connect(text: str | None) -> str:
-        if text is not None and _HOOK_FILE not in text:
+    def connect(text: str) -> str:
+        if text.strip() and _HOOK_FILE not in text:
             raise _taken(path)
         return content
 
-    return FileEdit(path=path, connect=connect, disconnect=lambda _: None)
+    return FileEdit(path=path, connect=connect, disconnect=lambda text: None if _HOOK_FILE in text else text)
 
 
 def _is_ours(value: JsonValue) -> bool:
@@ -270,6 +303,14 @@ def _is_ours(value: JsonValue) -> bool:
 
 def _members(value: object) -> Mapping[str, JsonValue]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _not_understood(path: str, why: object) -> Invalid:
+    return Invalid(
+        f"{path} cannot be understood: {why}",
+        code="connect.settings",
+        hint="repair it first; nothing was changed",
+    )
 
 
 def _taken(path: str) -> Conflict:

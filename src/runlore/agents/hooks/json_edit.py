@@ -12,6 +12,8 @@ from runlore.domain.record import JsonValue
 
 _SKIPPED = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d[0-9.eE+-]*|true|false|null')
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_REMARK = re.compile(r"(?:[ \t]*(?://[^\n]*|/\*[^\n]*?\*/))+")
 _DEPTH_MAX = 100
 _INDENT = "  "
 
@@ -28,9 +30,12 @@ class _Node:
 
 @dataclass(frozen=True, kw_only=True)
 class _Child:
+    """`comma` is the place of the comma behind it."""
+
     start: int
     key: str | None
     value: _Node
+    comma: int | None
 
 
 def read_json(text: str) -> JsonValue:
@@ -63,9 +68,9 @@ def remove_items(text: str, path: Sequence[str], is_ours: Callable[[JsonValue], 
     """Take items out of the list at a path, and what is empty then."""
     while True:
         node, missing = _walk(text, path)
-        found = next(
-            (each for each in node.children if not missing and is_ours(_value(text, each.value))), None
-        )
+        if missing or node.kind != "[":
+            return text
+        found = next((each for each in node.children if is_ours(_value(text, each.value))), None)
         if found is None:
             return text
         text = _prune(_cut(text, node, found), path)
@@ -82,7 +87,7 @@ def _prune(text: str, path: Sequence[str]) -> str:
     """Take empty containers out, from a path upwards; the document itself stays."""
     for length in range(len(path), 0, -1):
         node, missing = _walk(text, path[:length])
-        if missing or node.children:
+        if missing or text[node.start + 1 : node.end - 1].strip():
             return text
         parent, _ = _walk(text, path[: length - 1])
         child = _child(parent, path[length - 1])
@@ -123,21 +128,37 @@ def _insert(text: str, node: _Node, value: JsonValue, *, key: str | None) -> str
     inner = _indent_at(text, node.children[-1].start) if node.children and is_wide else outer + _INDENT
     written = ("" if key is None else f"{json.dumps(key)}: ") + _dump(value, inner)
     if not node.children:
-        return f"{text[: node.start + 1]}\n{inner}{written}\n{outer}{text[node.end - 1 :]}"
-    end = node.children[-1].value.end
-    has_comma = "," in re.sub(r"//[^\n]*|/\*.*?\*/", "", text[end : node.end - 1], flags=re.DOTALL)
-    if has_comma:
-        end = text.index(",", end) + 1
-    return f"{text[:end]}{'' if has_comma else ','}\n{inner}{written}{text[end:]}"
+        kept = text[: node.end - 1].rstrip()
+        return f"{kept}\n{inner}{written}\n{outer}{text[node.end - 1 :]}"
+    last = node.children[-1]
+    end = last.value.end if last.comma is None else last.comma + 1
+    remark = _REMARK.match(text, end)
+    rest = end if remark is None else remark.end()
+    before, after = (",", "") if last.comma is None else ("", ",")
+    return f"{text[:end]}{before}{text[end:rest]}\n{inner}{written}{after}{text[rest:]}"
 
 
 def _cut(text: str, node: _Node, child: _Child) -> str:
-    place = node.children.index(child)
+    """Take a child out with one comma and the space before it; comments are others' words, and stay."""
+    place, first, end = node.children.index(child), node.start + 1, child.value.end
     if place:
-        return text[: node.children[place - 1].value.end] + text[child.value.end :]
-    if len(node.children) > 1:
-        return text[: child.start] + text[node.children[1].start :]
-    return text[: node.start + 1] + text[node.end - 1 :]
+        comma = node.children[place - 1].comma
+        assert comma is not None, "one stands between two children"
+        first = comma + 1
+    elif len(node.children) == 1:
+        around = text[first : child.start] + text[end : node.end - 1].replace(",", "", 1)
+        if not around.strip():
+            return text[:first] + text[node.end - 1 :]
+    # What stands last needs no comma before it any more.
+    head = text[: first - 1] if place and child.comma is None else text[:first]
+    rest = text[end:]
+    if child.comma is not None:
+        rest = text[end : child.comma].rstrip() + text[child.comma + 1 :]
+    comments = list(_COMMENT.finditer(text, first, child.start))
+    begin = comments[-1].end() if comments else first
+    if comments and comments[-1][0].startswith("//") and not rest.startswith("\n"):
+        begin = child.start
+    return head + text[first:begin] + rest
 
 
 def _indent_at(text: str, place: int) -> str:
@@ -195,9 +216,10 @@ def _parse_container(text: str, start: int, depth: int) -> _Node:
                 raise ValueError(f"there is no colon at {place}")
             place = _skip(text, place + 1)
         value = _parse_value(text, place, depth + 1)
-        children.append(_Child(start=begin, key=key, value=value))
         place = _skip(text, value.end)
-        if text[place : place + 1] == ",":
+        comma = place if text[place : place + 1] == "," else None
+        children.append(_Child(start=begin, key=key, value=value, comma=comma))
+        if comma is not None:
             place = _skip(text, place + 1)
         elif text[place : place + 1] != closing:
             raise ValueError(f"there is no comma at {place}")
