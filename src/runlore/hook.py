@@ -114,8 +114,7 @@ def _start_daemon(state_root: str) -> None:
     except OSError:
         pass
     try:
-        with open(mark, "w"):
-            pass
+        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
         null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
         command = [sys.executable, "-P", "-m", "runlore", "up", "--detach", "--home", state_root]
         os.posix_spawn(sys.executable, command, os.environ, file_actions=null, setsid=True)

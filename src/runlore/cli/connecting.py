@@ -6,8 +6,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Annotated
 
-from runlore.agents.hooks.connection import Connection, FileChange, change_to_plain
-from runlore.agents.hooks.installing import Connecting, list_edits
+from runlore.agents.hooks.connection import Connection, FileChange, change_to_plain, read_connection
+from runlore.agents.hooks.installing import Connecting
 from runlore.agents.hooks.reports import AGENTS, find_agent
 from runlore.cli import agent_access
 from runlore.cli.invocation import Invocation
@@ -49,6 +49,8 @@ def connect(
     changes = connection.plan()
     if not dry_run:
         agent_access.connect_as_agent(settings, agent).close()
+        # A daemon took its time to start, and agents write their settings at any time.
+        changes = connection.plan()
         connection.connect(changes, follows=not no_follow, at=datetime.now(UTC))
         mounted = [] if no_skills else _mount(call, settings, connection)
     else:
@@ -83,7 +85,7 @@ def disconnect(
     Its files are as they were before; what you have changed in them since stays too.
     """
     settings = _local(call)
-    connection = _connection(settings, agent, project, starts=True)
+    connection = _connection(settings, agent, project, starts=True).recall()
     changes = connection.plan_undo()
     if not dry_run:
         connection.undo(changes)
@@ -126,9 +128,7 @@ def _connection(settings: Settings, agent: str, project: str | None, *, starts: 
         project=folder,
         environment=os.environ,
     )
-    return Connection(
-        state_root=settings.state_root, agent=agent, project=folder, edits=list_edits(agent, to)
-    )
+    return Connection(agent=agent, to=to)
 
 
 def _mount(call: Invocation, settings: Settings, connection: Connection) -> list[str]:
@@ -142,10 +142,16 @@ def _mount(call: Invocation, settings: Settings, connection: Connection) -> list
 
 
 def _unmount(settings: Settings, connection: Connection) -> None:
+    """Take the skills out of its folders, where no other connected agent looks."""
+    from runlore.daemon.background.transcript_watch import connections
     from runlore.daemon.skills.mounting import MountManager
 
     manager = MountManager(settings.state_root)
-    mounted = set(manager.folders())
+    others = (
+        read_connection(settings.state_root, each) for each in connections(settings.state_root).values()
+    )
+    used = {folder for other in others if other is not None for folder in _skill_folders(other)}
+    mounted = set(manager.folders()) - used
     if folders := tuple(folder for folder in _skill_folders(connection) if folder in mounted):
         manager.unmount(folders)
 
@@ -154,7 +160,7 @@ def _skill_folders(connection: Connection) -> tuple[str, ...]:
     from runlore.skill_files.locations import PLACES, mount_folders
 
     agents = [connection.agent] if connection.agent in PLACES else []
-    base = connection.project or os.path.expanduser("~")
+    base = connection.to.project or os.path.expanduser("~")
     return mount_folders(base, agents) if agents else ()
 
 

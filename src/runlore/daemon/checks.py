@@ -9,7 +9,9 @@ import shlex
 import stat
 from collections.abc import Callable, Iterator
 
+from runlore.agents.hooks.reports import AGENTS
 from runlore.daemon.background.maintenance import maintain
+from runlore.daemon.connected_agents import list_connected
 from runlore.daemon.parts import Parts
 from runlore.daemon.promoted_checks import mend_promoted, promoted_findings
 from runlore.daemon.skills.file_differences import LEFT_ALONE
@@ -324,6 +326,20 @@ def _mounts(parts: Parts, repair: bool) -> Iterator[Finding]:
         yield Finding(check="mounts", outcome=PROBLEM, detail=detail, hint=problem.hint)
 
 
+def _agents(parts: Parts, _repair: bool) -> Iterator[Finding]:
+    """Whether the hooks of connected agents are in place. Their settings are theirs: nothing is repaired."""
+    for each in list_connected(parts.state_root):
+        where = AGENTS[each.name].title + (f" in {each.project}" if each.project else "")
+        if each.trouble:
+            yield Finding(
+                check="agents", outcome=PROBLEM, detail=f"hooks of {where}: {each.trouble}", hint=each.hint
+            )
+        elif each.reported_at is None:
+            yield Finding(
+                check="agents", outcome=OK, detail=f"hooks of {where} are in place, and never reported"
+            )
+
+
 def _derived_finding(check: str, detail: str, *, repaired: bool, hint: str) -> Finding:
     if repaired:
         return Finding(check=check, outcome=REPAIRED, detail=detail)
@@ -343,6 +359,7 @@ _CHECKS: tuple[tuple[str, Callable[[Parts, bool], Iterator[Finding]]], ...] = (
     ("jobs", _jobs),
     ("models", _models),
     ("confinement", _confinement),
+    ("agents", _agents),
 )
 _UNCONFINED = {
     Stance.ASK: "a person is asked about each",
@@ -361,5 +378,6 @@ _FINE = {
     "mounts": "every copy that is mounted says what its skill says",
     "jobs": "nothing has failed for good",
     "models": "every model that is set can be asked",
+    "agents": "the hooks of all that are connected are in place",
     "confinement": "the kernel keeps agents' commands inside the working folder",
 }

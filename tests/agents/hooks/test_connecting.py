@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from runlore.agents.hooks.connection import Connection
-from runlore.agents.hooks.installing import Connecting, list_edits
+from runlore.agents.hooks.installing import Connecting
 from runlore.agents.hooks.reports import AGENTS
 from runlore.domain.errors import RunloreError
 from tests.fakes import START
@@ -73,12 +73,7 @@ class Place:
 
     @property
     def connection(self) -> Connection:
-        return Connection(
-            state_root=self.to.state_root,
-            agent=self.agent,
-            project=self.to.project,
-            edits=list_edits(self.agent, self.to),
-        )
+        return Connection(agent=self.agent, to=self.to)
 
     def write(self, path: Path, content: str | bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -219,6 +214,11 @@ def test_tables_that_codex_adds_to_its_settings_stay(tmp_path: Path) -> None:
     assert "# the end" in place.servers.read_text()
 
 
+def make_read_only(place: Place) -> None:
+    place.fill()
+    place.servers.chmod(0o400)
+
+
 REFUSED: dict[str, tuple[str, Callable[[Place], None]]] = {
     "malformed hooks": ("connect.settings", lambda at: at.write(at.hooks, '{"hooks": ')),
     "hooks of another form": (
@@ -228,16 +228,9 @@ REFUSED: dict[str, tuple[str, Callable[[Place], None]]] = {
     "malformed servers": ("connect.settings", lambda at: at.write(at.servers, "{ = ")),
     "no UTF-8": ("connect.settings", lambda at: at.write(at.servers, b'{"a": "\xff"}')),
     "servers of another form": ("connect.settings", lambda at: at.write(at.servers, "mcp_servers = {}\n{}")),
-    "read-only": ("connect.write", lambda at: (at.fill(), at.servers.chmod(0o400))[0]),
+    "read-only": ("connect.write", make_read_only),
     "a folder in its place": ("connect.write", lambda at: at.servers.mkdir(parents=True)),
-    "a file where its folder is": (
-        "connect.write",
-        lambda at: (
-            at.write(at.hooks.parent / "x", ""),
-            at.hooks.parent.rename(at.home / "y"),
-            at.write(at.hooks.parent, ""),
-        )[0],
-    ),
+    "a file where its folder is": ("connect.write", lambda at: at.write(at.hooks.parent, "")),
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -28,7 +29,7 @@ values = st.recursive(
     max_leaves=8,
 )
 # Documents as people have them: an object, perhaps with lists of hooks, and with servers.
-documents = st.fixed_dictionaries(
+documents: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {},
     optional={
         "hooks": st.dictionaries(
@@ -75,7 +76,8 @@ def _write(draw: st.DrawFn, value: JsonValue) -> str:
     else:
         parts = [_write(draw, part) for part in value]
     inner = ",".join(f"{draw(gaps)}{part}{draw(gaps)}" for part in parts)
-    trailing = "," + draw(gaps) if parts and draw(st.booleans()) else draw(gaps)
+    has_trailing = bool(parts) and draw(st.booleans())
+    trailing = "," + draw(gaps) if has_trailing else draw(gaps)
     return f"{opened}{inner}{trailing}{closed}"
 
 

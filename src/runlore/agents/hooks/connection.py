@@ -9,11 +9,13 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import Any
 
-from runlore.agents.hooks.installing import FileEdit
+from runlore.agents.hooks.installing import VARIABLES, Connecting, FileEdit, list_edits
+from runlore.agents.hooks.reports import find_agent
 from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Conflict, Invalid, Unavailable
 from runlore.domain.lazy import dataclass
@@ -37,15 +39,23 @@ class FileChange:
 class Connection:
     """The connection of one agent, for the user or in one project."""
 
-    state_root: str
     agent: str
-    project: str | None
-    edits: Sequence[FileEdit]
+    to: Connecting
 
     @property
     def record_path(self) -> str:
-        at = "" if self.project is None else "@" + hashlib.sha256(os.fsencode(self.project)).hexdigest()[:8]
-        return os.path.join(self.state_root, FOLDER, f"{self.agent}{at}.json")
+        project = self.to.project
+        at = "" if project is None else "@" + hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
+        return os.path.join(self.to.state_root, FOLDER, f"{self.agent}{at}.json")
+
+    @property
+    def edits(self) -> list[FileEdit]:
+        return list_edits(self.agent, self.to)
+
+    def recall(self) -> "Connection":
+        """The connection as it was made; this one where none was."""
+        record = self._record()
+        return read_connection(self.to.state_root, record) or self
 
     def plan(self) -> list[FileChange]:
         """What connecting would change."""
@@ -66,8 +76,15 @@ class Connection:
             was[change.path] = {**known, "written": _digest(change.after)}
         record = {
             "agent": self.agent,
-            "project": self.project,
+            "project": self.to.project,
             "follows": follows,
+            "python": self.to.python,
+            "hook": self.to.hook,
+            "starts": self.to.starts,
+            "home": self.to.home,
+            "environment": {
+                name: self.to.environment[name] for name in VARIABLES if name in self.to.environment
+            },
             "connected_at": format_time(at),
             "files": was,
         }
@@ -121,10 +138,33 @@ class Connection:
 
     def _files(self) -> dict[str, dict[str, str | None]]:
         try:
-            with open(self.record_path, "rb") as file:
-                return dict(json.load(file)["files"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return dict(self._record()["files"])
+        except (KeyError, TypeError, ValueError):
             return {}
+
+    def _record(self) -> dict[str, Any]:
+        try:
+            with open(self.record_path, "rb") as file:
+                return dict(json.load(file))
+        except (OSError, ValueError, TypeError):
+            return {}
+
+
+def read_connection(state_root: str, record: Mapping[str, Any]) -> Connection | None:
+    """The connection that a record tells of; None where it tells of none."""
+    try:
+        to = Connecting(
+            python=str(record["python"]),
+            hook=str(record["hook"]),
+            state_root=state_root,
+            starts=bool(record["starts"]),
+            home=str(record["home"]),
+            project=None if record["project"] is None else str(record["project"]),
+            environment={str(name): str(value) for name, value in dict(record["environment"]).items()},
+        )
+        return Connection(agent=find_agent(str(record["agent"])).name, to=to)
+    except (KeyError, TypeError, ValueError, Invalid):
+        return None
 
 
 def _changes(texts: dict[str, bytes | None]) -> list[FileChange]:

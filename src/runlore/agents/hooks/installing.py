@@ -28,6 +28,8 @@ _HOOK_FILE = os.path.join("runlore", "hook.py")
 _TOML_MARK = "# Written by `runlore connect codex`; `runlore disconnect codex` removes it.\n"
 _TOML_TABLE = f"[mcp_servers.{NAME}]\n"
 _TIMEOUT_S = 5
+# What moves the folders of agents.
+VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME", "COPILOT_HOME")
 
 
 @dataclass(frozen=True, kw_only=True)

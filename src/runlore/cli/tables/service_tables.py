@@ -1,6 +1,7 @@
 """What people see of the service itself: status, tokens, capture, jobs, backups, health."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 from runlore.cli.tables.table_cells import field_rows, plural, scopes_text, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
@@ -8,13 +9,15 @@ from runlore.domain.access import AccessToken
 from runlore.domain.record import JsonValue, Layer, State
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.job import Job, JobKind, JobState
+from runlore.domain.serialization.codec import as_object
+from runlore.domain.timestamps import parse_time
 from runlore.ports import operations as ops
 
 _OUTCOME_STYLES = {"ok": "green", "notice": "yellow", "repaired": "yellow", "problem": "red"}
 _JOB_STYLES = {JobState.DEAD: "red", JobState.LEASED: "green"}
 _LEARNED = frozenset({Layer.PROFILE, Layer.SEMANTIC, Layer.PROCEDURAL})
 # What `status` shows elsewhere, or what says more in `policy show`.
-_NOT_IN_STATUS = frozenset({"policy", "policies", "daemon", "models"})
+_NOT_IN_STATUS = frozenset({"policy", "policies", "daemon", "models", "agents"})
 
 
 def show_status(status: ops.Status, where: str) -> None:
@@ -27,7 +30,29 @@ def show_status(status: ops.Status, where: str) -> None:
     say(f"Holds: {', '.join(_holds(status))}")
     doing = ", ".join(_does(status))
     say(f"{doing[:1].upper()}{doing[1:]}.")
+    _show_agents(status)
     say("`runlore status --verbose` shows the rest.", "dim")
+
+
+def _show_agents(status: ops.Status) -> None:
+    """One line for each agent that is connected."""
+    agents = status.sections.get("agents")
+    for each in agents if isinstance(agents, list) else []:
+        told = as_object(each)
+        where = f" in {told['project']}" if told.get("project") else ""
+        hooks, reported = str(told["hooks"]), told.get("reported_at")
+        last = "no report yet" if reported is None else f"last report {_ago(parse_time(str(reported)))}"
+        is_fine = hooks == "ok"
+        state = f"hooks ok, {last}" if is_fine else f"hooks do not work, {hooks}: `runlore doctor`"
+        say(f"{told['agent']}{where}: {state}", "" if is_fine else "yellow")
+
+
+def _ago(at: datetime) -> str:
+    minutes = max(0, int((datetime.now(UTC) - at).total_seconds() // 60))
+    for size, name in ((24 * 60, "day"), (60, "hour"), (1, "minute")):
+        if minutes >= size:
+            return f"{plural(minutes // size, name)} ago"
+    return "just now"
 
 
 def _needs(status: ops.Status) -> Iterator[tuple[str, str]]:
@@ -116,6 +141,7 @@ def show_whole_status(status: ops.Status, where: str) -> None:
     say(f"{status.waiting} waiting for review" + (": `runlore memory review list`" if status.waiting else ""))
     say("")
     _show_sections(status.sections)
+    _show_agents(status)
 
 
 def show_made_token(made: ops.MadeToken) -> None:

@@ -64,8 +64,8 @@ class TranscriptWatch:
         self._noted[agent] = now_s
         with suppress(OSError):
             os.makedirs(os.path.join(self._root, AGENTS_FOLDER), mode=0o700, exist_ok=True)
-            with open(_report_path(self._root, agent), "wb"):
-                pass
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+            os.close(os.open(_report_path(self._root, agent), flags, 0o600))
 
     def read_soon(self, agent: str, session: str, path: str) -> None:
         """Have a session's transcript read: its last run is done."""

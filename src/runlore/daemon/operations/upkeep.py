@@ -11,10 +11,11 @@ from runlore.domain.records.audit import Act
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
-    from runlore.daemon import backups, checks, exports, imports
+    from runlore.daemon import backups, checks, connected_agents, exports, imports
 else:
     imports = LazyModule("runlore.daemon.imports")
     checks = LazyModule("runlore.daemon.checks")
+    connected_agents = LazyModule("runlore.daemon.connected_agents")
     backups = LazyModule("runlore.daemon.backups")
     exports = LazyModule("runlore.daemon.exports")
 
@@ -62,6 +63,7 @@ class UpkeepActs(Bound):
             sections = overview(snapshot, models=self.parts.models, library=self.parts.library, now=now)
         # It reads a snapshot of its own.
         sections["embedding"] = self.parts.meaning.document()
+        sections["agents"] = connected_agents.agents_to_plain(self.parts.state_root)
         doubt = self.parts.clock.doubt()
         if doubt:
             sections["clock"] = {"doubt": doubt}

@@ -190,6 +190,15 @@ class Status:
                     day=_TEXT, budget=_NUMBERS, today={"type": "object", "additionalProperties": _NUMBERS}
                 ),
                 embedding=_ANY,
+                agents={
+                    "type": "array",
+                    "items": _schema(
+                        agent=_TEXT,
+                        project={"anyOf": [_TEXT, _NULL]},
+                        hooks=_TEXT,
+                        reported_at={"anyOf": [_TEXT, _NULL]},
+                    ),
+                },
             ),
             "description": "What this Runlore is, holds and does.",
         }

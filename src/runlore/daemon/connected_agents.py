@@ -1,0 +1,113 @@
+"""What `status` and `doctor` say of connected agents: whether their hooks work, as their files tell."""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from runlore.agents.hooks.connection import Connection, read_connection
+from runlore.agents.hooks.reports import AGENTS
+from runlore.daemon.background.transcript_watch import connections, last_report
+from runlore.domain.errors import RunloreError
+from runlore.domain.lazy import dataclass
+from runlore.domain.record import JsonValue
+from runlore.domain.timestamps import format_time
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectedAgent:
+    """An agent that is connected; `trouble` is what keeps its hooks from working, and `hint` mends it."""
+
+    name: str
+    project: str | None
+    reported_at: datetime | None
+    trouble: str = ""
+    hint: str = ""
+
+
+def list_connected(state_root: str) -> Iterator[ConnectedAgent]:
+    """Every agent that is connected, for the user or in a project."""
+    for record in connections(state_root).values():
+        connection = read_connection(state_root, record)
+        if connection is not None:
+            trouble, hint = _find_trouble(connection)
+            yield ConnectedAgent(
+                name=connection.agent,
+                project=connection.to.project,
+                reported_at=last_report(state_root, connection.agent),
+                trouble=trouble,
+                hint=hint,
+            )
+
+
+def agents_to_plain(state_root: str) -> list[JsonValue]:
+    return [
+        {
+            "agent": each.name,
+            "project": each.project,
+            "hooks": each.trouble or "ok",
+            "reported_at": None if each.reported_at is None else format_time(each.reported_at),
+        }
+        for each in list_connected(state_root)
+    ]
+
+
+def _find_trouble(connection: Connection) -> tuple[str, str]:
+    again = f"`runlore connect {connection.agent}` puts it right"
+    for path, what in ((connection.to.python, "Python"), (connection.to.hook, "the hook program")):
+        if not os.path.exists(path):
+            return f"{what} is gone", again
+    try:
+        if not os.path.exists(os.path.join(connection.to.state_root, "agents", f"{connection.agent}.token")):
+            return "the token is gone", again
+        changes = connection.plan()
+    except RunloreError as error:
+        return error.sentence, error.hint
+    if changes:
+        first = changes[0]
+        return f"{first.path} {'is missing' if first.before is None else 'was changed'}", again
+    if connection.agent == "codex" and (left := _untrusted(connection)):
+        return f"Codex does not trust {len(left)} of them", "start `codex`, type /hooks, trust Runlore's"
+    return "", ""
+
+
+def _untrusted(connection: Connection) -> list[str]:
+    """The events whose hook Codex skips: it runs only those that the user's settings name as trusted."""
+    hooks_path = connection.edits[0].path
+    config = connection.to.path("config.toml", variable="CODEX_HOME", in_home=".codex")
+    try:
+        with open(config, "rb") as file:
+            states = _members(_members(tomllib.load(file).get("hooks")).get("state"))
+        with open(hooks_path, "rb") as file:
+            groups = _members(_members(json.load(file)).get("hooks"))
+    except (OSError, ValueError):
+        return list(AGENTS["codex"].events)
+    paths = {hooks_path, os.path.realpath(hooks_path)}
+    return [
+        event
+        for event in AGENTS["codex"].events
+        if not any(
+            _is_trusted(states.get(f"{path}:{_snake(event)}:{place}:0"))
+            for path in paths
+            for place, group in enumerate(_items(groups.get(event)))
+            if connection.to.hook in json.dumps(group)
+        )
+    ]
+
+
+def _is_trusted(state: object) -> bool:
+    return bool(_members(state).get("trusted_hash")) and _members(state).get("enabled") is not False
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+
+
+def _members(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
