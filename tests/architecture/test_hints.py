@@ -27,7 +27,7 @@ BEFORE_HTTP = (
     "daemon/skills/mounting.py",
 )
 # What is done on the machine of the daemon, by whoever looks after it, is told as it is done there.
-ON_ITS_MACHINE = ("runlore learn", "runlore skill mount")
+ON_ITS_MACHINE = ("runlore learn", "runlore skill mount", "runlore connect")
 # What reads or writes command lines and texts of others: its words are data.
 TABLES = (
     *("agents", "domain/detectors", "domain/guard", "domain/prompts/injected.py", "domain/shell"),

@@ -1,19 +1,21 @@
 """`runlore connect` and `disconnect`: hooks, memory over MCP and skills for the agents that people use."""
 
-import difflib
-import os
-import sys
 from datetime import UTC, datetime
 from typing import Annotated
 
-from runlore.agents.hooks.connection import Connection, FileChange, change_to_plain, read_connection
-from runlore.agents.hooks.installing import Connecting
-from runlore.agents.hooks.reports import AGENTS, find_agent
 from runlore.cli import agent_access
 from runlore.cli.invocation import Invocation
 from runlore.cli.terminal import say, say_spoken
 from runlore.cli.typer_commands import argument, option
 from runlore.config.settings import Settings
+from runlore.daemon.connected_agents import (
+    AGENTS,
+    AgentConnection,
+    FileChange,
+    make_connection,
+    skill_folders,
+    unused_folders,
+)
 from runlore.domain.errors import Invalid
 from runlore.domain.record import JsonObject
 
@@ -45,7 +47,7 @@ def connect(
     `runlore disconnect` undoes it.
     """
     settings = _local(call)
-    connection = _connection(settings, agent, project, starts=not no_start)
+    connection = make_connection(settings.state_root, agent, project, starts=not no_start)
     changes = connection.plan()
     if not dry_run:
         agent_access.connect_as_agent(settings, agent).close()
@@ -71,7 +73,7 @@ def connect(
     plain: JsonObject = {
         "agent": agent,
         "dry_run": dry_run,
-        "files": [change_to_plain(change) for change in changes],
+        "files": [{"path": change.path, "is": change.does} for change in changes],
         "skills": list(mounted),
     }
     call.answer(plain, show)
@@ -85,7 +87,7 @@ def disconnect(
     Its files are as they were before; what you have changed in them since stays too.
     """
     settings = _local(call)
-    connection = _connection(settings, agent, project, starts=True).recall()
+    connection = make_connection(settings.state_root, agent, project, starts=True).recall()
     changes = connection.plan_undo()
     if not dry_run:
         connection.undo(changes)
@@ -93,7 +95,7 @@ def disconnect(
     plain: JsonObject = {
         "agent": agent,
         "dry_run": dry_run,
-        "files": [change_to_plain(change) for change in changes],
+        "files": [{"path": change.path, "is": change.does} for change in changes],
     }
     nothing = f"{AGENTS[agent].title} is not connected."
     call.answer(plain, lambda: _show(changes, dry_run=dry_run, nothing=nothing))
@@ -110,76 +112,31 @@ def _local(call: Invocation) -> Settings:
     return settings
 
 
-def _connection(settings: Settings, agent: str, project: str | None, *, starts: bool) -> Connection:
-    find_agent(agent)
-    folder = None if project is None else os.path.realpath(project)
-    if folder is not None and not os.path.isdir(folder):
-        raise Invalid(
-            f"{project!r:.300} is not a folder", code="connect.project", hint="name the project's folder"
-        )
-    import runlore.hook
-
-    to = Connecting(
-        python=sys.executable,
-        hook=os.path.abspath(runlore.hook.__file__),
-        state_root=settings.state_root,
-        starts=starts,
-        home=os.path.expanduser("~"),
-        project=folder,
-        environment=os.environ,
-    )
-    return Connection(agent=agent, to=to)
-
-
-def _mount(call: Invocation, settings: Settings, connection: Connection) -> list[str]:
+def _mount(call: Invocation, settings: Settings, connection: AgentConnection) -> list[str]:
     from runlore.daemon.skills.mounting import MountManager, usable_skills
 
-    folders = _skill_folders(connection)
+    folders = skill_folders(connection)
     with call.operations() as operations:
         skills = usable_skills(operations)
         MountManager(settings.state_root).mount(folders, skills)
     return list(folders) if skills else []
 
 
-def _unmount(settings: Settings, connection: Connection) -> None:
-    """Take the skills out of its folders, where no other connected agent looks."""
-    from runlore.daemon.background.transcript_watch import connections
+def _unmount(settings: Settings, connection: AgentConnection) -> None:
     from runlore.daemon.skills.mounting import MountManager
 
     manager = MountManager(settings.state_root)
-    others = (
-        read_connection(settings.state_root, each) for each in connections(settings.state_root).values()
-    )
-    used = {folder for other in others if other is not None for folder in _skill_folders(other)}
-    mounted = set(manager.folders()) - used
-    if folders := tuple(folder for folder in _skill_folders(connection) if folder in mounted):
+    mounted = set(manager.folders())
+    if folders := tuple(folder for folder in unused_folders(connection) if folder in mounted):
         manager.unmount(folders)
-
-
-def _skill_folders(connection: Connection) -> tuple[str, ...]:
-    from runlore.skill_files.locations import PLACES, mount_folders
-
-    agents = [connection.agent] if connection.agent in PLACES else []
-    base = connection.to.project or os.path.expanduser("~")
-    return mount_folders(base, agents) if agents else ()
 
 
 def _show(changes: list[FileChange], *, dry_run: bool, nothing: str) -> None:
     if not changes:
         say(nothing)
     for change in changes:
-        if dry_run:
-            _show_diff(change)
-        else:
-            does = "Removed" if change.after is None else "Made" if change.before is None else "Changed"
-            say(f"{does} {change.path}")
-
-
-def _show_diff(change: FileChange) -> None:
-    before, after = ((text or b"").decode(errors="replace") for text in (change.before, change.after))
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), change.path, change.path, lineterm=""
-    )
-    for line in lines:
-        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-        say_spoken(line, style)
+        if not dry_run:
+            say(f"{change.does.capitalize()} {change.path}")
+            continue
+        for line in change.diff():
+            say_spoken(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))

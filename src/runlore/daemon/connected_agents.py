@@ -1,19 +1,25 @@
-"""What `status` and `doctor` say of connected agents: whether their hooks work, as their files tell."""
+"""Agents that are connected: how it is done here, and whether their hooks work, as their files tell."""
 
 import json
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from runlore.agents.hooks.connection import Connection, read_connection
-from runlore.agents.hooks.reports import AGENTS
-from runlore.daemon.background.transcript_watch import connections, last_report
-from runlore.domain.errors import RunloreError
+import runlore.hook
+from runlore.agents.hooks.connected import connections, last_report
+from runlore.agents.hooks.connection import AgentConnection, FileChange, read_connection
+from runlore.agents.hooks.installing import Connecting
+from runlore.agents.hooks.reports import AGENTS, find_agent
+from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 from runlore.domain.timestamps import format_time
+from runlore.skill_files.locations import PLACES, mount_folders
+
+__all__ = ["AGENTS", "AgentConnection", "FileChange", "make_connection", "skill_folders", "unused_folders"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +31,40 @@ class ConnectedAgent:
     reported_at: datetime | None
     trouble: str = ""
     hint: str = ""
+
+
+def make_connection(state_root: str, agent: str, project: str | None, *, starts: bool) -> AgentConnection:
+    """The connection of an agent of this user to a state root, by this Python."""
+    find_agent(agent)
+    folder = None if project is None else os.path.realpath(project)
+    if folder is not None and not os.path.isdir(folder):
+        raise Invalid(
+            f"{project!r:.300} is not a folder", code="connect.project", hint="name the project's folder"
+        )
+    to = Connecting(
+        python=sys.executable,
+        hook=os.path.abspath(runlore.hook.__file__),
+        state_root=state_root,
+        starts=starts,
+        home=os.path.expanduser("~"),
+        project=folder,
+        environment=os.environ,
+    )
+    return AgentConnection(agent=agent, to=to)
+
+
+def skill_folders(connection: AgentConnection) -> tuple[str, ...]:
+    """Where the agent of a connection looks for skills."""
+    base = connection.to.project or connection.to.home
+    return mount_folders(base, [connection.agent]) if connection.agent in PLACES else ()
+
+
+def unused_folders(connection: AgentConnection) -> tuple[str, ...]:
+    """Where it looks for skills, and no other agent that is connected does."""
+    state_root = connection.to.state_root
+    others = (read_connection(state_root, record) for record in connections(state_root).values())
+    used = {folder for other in others if other is not None for folder in skill_folders(other)}
+    return tuple(folder for folder in skill_folders(connection) if folder not in used)
 
 
 def list_connected(state_root: str) -> Iterator[ConnectedAgent]:
@@ -54,7 +94,7 @@ def agents_to_plain(state_root: str) -> list[JsonValue]:
     ]
 
 
-def _find_trouble(connection: Connection) -> tuple[str, str]:
+def _find_trouble(connection: AgentConnection) -> tuple[str, str]:
     again = f"`runlore connect {connection.agent}` puts it right"
     for path, what in ((connection.to.python, "Python"), (connection.to.hook, "the hook program")):
         if not os.path.exists(path):
@@ -68,12 +108,12 @@ def _find_trouble(connection: Connection) -> tuple[str, str]:
     if changes:
         first = changes[0]
         return f"{first.path} {'is missing' if first.before is None else 'was changed'}", again
-    if connection.agent == "codex" and (left := _untrusted(connection)):
+    if connection.agent == "codex" and (left := _list_untrusted(connection)):
         return f"Codex does not trust {len(left)} of them", "start `codex`, type /hooks, trust Runlore's"
     return "", ""
 
 
-def _untrusted(connection: Connection) -> list[str]:
+def _list_untrusted(connection: AgentConnection) -> list[str]:
     """The events whose hook Codex skips: it runs only those that the user's settings name as trusted."""
     hooks_path = connection.edits[0].path
     config = connection.to.path("config.toml", variable="CODEX_HOME", in_home=".codex")

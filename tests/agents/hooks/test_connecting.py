@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from runlore.agents.hooks.connection import Connection
+from runlore.agents.hooks.connection import AgentConnection
 from runlore.agents.hooks.installing import Connecting
 from runlore.agents.hooks.reports import AGENTS
 from runlore.domain.errors import RunloreError
@@ -72,8 +72,8 @@ class Place:
         )
 
     @property
-    def connection(self) -> Connection:
-        return Connection(agent=self.agent, to=self.to)
+    def connection(self) -> AgentConnection:
+        return AgentConnection(agent=self.agent, to=self.to)
 
     def write(self, path: Path, content: str | bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

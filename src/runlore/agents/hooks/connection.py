@@ -5,6 +5,7 @@ gives a file its old bytes back; where somebody has changed it since, only what 
 """
 
 import base64
+import difflib
 import hashlib
 import json
 import os
@@ -14,15 +15,14 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from runlore.agents.hooks.connected import FOLDER
 from runlore.agents.hooks.installing import VARIABLES, Connecting, FileEdit, list_edits
 from runlore.agents.hooks.reports import find_agent
 from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Conflict, Invalid, Unavailable
 from runlore.domain.lazy import dataclass
-from runlore.domain.record import JsonObject
 from runlore.domain.timestamps import format_time
 
-FOLDER = "agents"
 _BYTES_MAX = 32 * 1024**2
 
 
@@ -34,9 +34,19 @@ class FileChange:
     before: bytes | None
     after: bytes | None
 
+    @property
+    def does(self) -> str:
+        return "removed" if self.after is None else "made" if self.before is None else "changed"
+
+    def diff(self) -> list[str]:
+        before, after = ((text or b"").decode(errors="replace") for text in (self.before, self.after))
+        return list(
+            difflib.unified_diff(before.splitlines(), after.splitlines(), self.path, self.path, lineterm="")
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
-class Connection:
+class AgentConnection:
     """The connection of one agent, for the user or in one project."""
 
     agent: str
@@ -52,7 +62,7 @@ class Connection:
     def edits(self) -> list[FileEdit]:
         return list_edits(self.agent, self.to)
 
-    def recall(self) -> "Connection":
+    def recall(self) -> "AgentConnection":
         """The connection as it was made; this one where none was."""
         record = self._record()
         return read_connection(self.to.state_root, record) or self
@@ -150,7 +160,7 @@ class Connection:
             return {}
 
 
-def read_connection(state_root: str, record: Mapping[str, Any]) -> Connection | None:
+def read_connection(state_root: str, record: Mapping[str, Any]) -> AgentConnection | None:
     """The connection that a record tells of; None where it tells of none."""
     try:
         to = Connecting(
@@ -162,7 +172,7 @@ def read_connection(state_root: str, record: Mapping[str, Any]) -> Connection | 
             project=None if record["project"] is None else str(record["project"]),
             environment={str(name): str(value) for name, value in dict(record["environment"]).items()},
         )
-        return Connection(agent=find_agent(str(record["agent"])).name, to=to)
+        return AgentConnection(agent=find_agent(str(record["agent"])).name, to=to)
     except (KeyError, TypeError, ValueError, Invalid):
         return None
 
@@ -170,11 +180,6 @@ def read_connection(state_root: str, record: Mapping[str, Any]) -> Connection | 
 def _changes(texts: dict[str, bytes | None]) -> list[FileChange]:
     found = [FileChange(path=path, before=_read(path), after=after) for path, after in texts.items()]
     return [change for change in found if change.before != change.after]
-
-
-def change_to_plain(change: FileChange) -> JsonObject:
-    does = "removed" if change.after is None else "made" if change.before is None else "changed"
-    return {"path": change.path, "is": does}
 
 
 def _read(path: str) -> bytes | None:

@@ -80,7 +80,7 @@ def _claude_code(to: Connecting) -> list[FileEdit]:
     if to.project is not None:
         settings = os.path.join(to.project, ".claude", "settings.local.json")
         servers = os.path.join(to.project, ".mcp.json")
-    return [_hooks(settings, agent, to, _nested), _server(servers, agent, to)]
+    return [_hooks(settings, agent, to, _nest), _server(servers, agent, to)]
 
 
 def _codex(to: Connecting) -> list[FileEdit]:
@@ -88,14 +88,14 @@ def _codex(to: Connecting) -> list[FileEdit]:
     folder = to.path(variable="CODEX_HOME", in_home=".codex")
     if to.project is not None:
         folder = os.path.join(to.project, ".codex")
-    hooks = _hooks(os.path.join(folder, "hooks.json"), agent, to, _nested)
+    hooks = _hooks(os.path.join(folder, "hooks.json"), agent, to, _nest)
     return [hooks, _toml_server(os.path.join(folder, "config.toml"), to.mcp_command("codex"))]
 
 
 def _gemini(to: Connecting) -> list[FileEdit]:
     agent = AGENTS["gemini"]
     settings = os.path.join(to.project or to.path(variable="GEMINI_CLI_HOME"), ".gemini", "settings.json")
-    return [_hooks(settings, agent, to, _nested_milliseconds), _server(settings, agent, to)]
+    return [_hooks(settings, agent, to, _nest_in_milliseconds), _server(settings, agent, to)]
 
 
 def _opencode(to: Connecting) -> list[FileEdit]:
@@ -145,11 +145,11 @@ _EDITS: Mapping[str, Callable[[Connecting], list[FileEdit]]] = {
 }
 
 
-def _nested(command: str) -> JsonObject:
+def _nest(command: str) -> JsonObject:
     return {"hooks": [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
 
 
-def _nested_milliseconds(command: str) -> JsonObject:
+def _nest_in_milliseconds(command: str) -> JsonObject:
     return {"hooks": [{"name": NAME, "type": "command", "command": command, "timeout": _TIMEOUT_S * 1000}]}
 
 
@@ -207,7 +207,7 @@ def _server(
     def connect(text: str) -> str:
         present = find(text)
         if present is not None and not _is_ours(present):
-            raise _taken(path)
+            raise _taken_error(path)
         return text if present == wanted else set_member(text, place, wanted)
 
     def remove(text: str) -> str:
@@ -223,7 +223,7 @@ def _json_file(path: str, connect: Callable[[str], str], disconnect: Callable[[s
         try:
             return change(text if text.strip() else "{}\n")
         except ValueError as error:
-            raise _not_understood(path, error) from None
+            raise _settings_error(path, error) from None
 
     return FileEdit(
         path=path, connect=lambda text: edit(text, connect), disconnect=lambda text: edit(text, disconnect)
@@ -242,7 +242,7 @@ def _toml_server(path: str, command: list[str]) -> FileEdit:
         try:
             told = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise _not_understood(path, error) from None
+            raise _settings_error(path, error) from None
         servers = dict(_members(told.pop("mcp_servers", {})))
         ours = servers.pop(NAME, None)
         return {**told, **({"mcp_servers": servers} if servers else {})}, ours
@@ -253,20 +253,20 @@ def _toml_server(path: str, command: list[str]) -> FileEdit:
             return text
         left = _without_toml_table(text)
         if read(left) != (others, None):
-            raise _not_understood(path, "the table of runlore is not as it was written")
+            raise _settings_error(path, "the table of runlore is not as it was written")
         return left
 
     def connect(text: str) -> str:
         _, ours = read(text)
         if ours is not None and not _is_ours(ours):
-            raise _taken(path)
+            raise _taken_error(path)
         if ours == wanted:
             return text
         kept = remove(text)
         gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
         made = f"{kept}{gap}{block}"
         if read(made) != (read(kept)[0], wanted):
-            raise _not_understood(path, "no server can be added to its mcp_servers")
+            raise _settings_error(path, "no server can be added to its mcp_servers")
         return made
 
     return FileEdit(path=path, connect=connect, disconnect=remove)
@@ -292,7 +292,7 @@ def _own_file(path: str, content: str) -> FileEdit:
 
     def connect(text: str) -> str:
         if text.strip() and _HOOK_FILE not in text:
-            raise _taken(path)
+            raise _taken_error(path)
         return content
 
     return FileEdit(path=path, connect=connect, disconnect=lambda text: None if _HOOK_FILE in text else text)
@@ -307,7 +307,7 @@ def _members(value: object) -> Mapping[str, JsonValue]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _not_understood(path: str, why: object) -> Invalid:
+def _settings_error(path: str, why: object) -> Invalid:
     return Invalid(
         f"{path} cannot be understood: {why}",
         code="connect.settings",
@@ -315,7 +315,7 @@ def _not_understood(path: str, why: object) -> Invalid:
     )
 
 
-def _taken(path: str) -> Conflict:
+def _taken_error(path: str) -> Conflict:
     return Conflict(
         f"{path} has something else under the name {NAME} already",
         code="connect.taken",

@@ -9,7 +9,6 @@ from runlore.domain.access import AccessToken
 from runlore.domain.record import JsonValue, Layer, State
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.job import Job, JobKind, JobState
-from runlore.domain.serialization.codec import as_object
 from runlore.domain.timestamps import parse_time
 from runlore.ports import operations as ops
 
@@ -37,8 +36,9 @@ def show_status(status: ops.Status, where: str) -> None:
 def _show_agents(status: ops.Status) -> None:
     """One line for each agent that is connected."""
     agents = status.sections.get("agents")
-    for each in agents if isinstance(agents, list) else []:
-        told = as_object(each)
+    for told in agents if isinstance(agents, list) else []:
+        if not isinstance(told, dict):
+            continue
         where = f" in {told['project']}" if told.get("project") else ""
         hooks, reported = str(told["hooks"]), told.get("reported_at")
         last = "no report yet" if reported is None else f"last report {_ago(parse_time(str(reported)))}"

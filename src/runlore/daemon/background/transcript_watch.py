@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from runlore.agents.hooks.connected import FOLDER, connections, report_path
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.timestamps import from_milliseconds
@@ -32,8 +33,6 @@ else:
     transcript = LazyModule("runlore.domain.runs.transcript")
     ops = LazyModule("runlore.ports.operations")
 
-# In the state root: an agent's token, what was changed to connect it, and when it last reported.
-AGENTS_FOLDER = "agents"
 # An agent writes the end of a run a moment after its hook has told of it.
 _WRITTEN_AFTER_S = 1.0
 _LOOK_EVERY_S = 60.0
@@ -63,9 +62,9 @@ class TranscriptWatch:
             return
         self._noted[agent] = now_s
         with suppress(OSError):
-            os.makedirs(os.path.join(self._root, AGENTS_FOLDER), mode=0o700, exist_ok=True)
+            os.makedirs(os.path.join(self._root, FOLDER), mode=0o700, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-            os.close(os.open(_report_path(self._root, agent), flags, 0o600))
+            os.close(os.open(report_path(self._root, agent), flags, 0o600))
 
     def read_soon(self, agent: str, session: str, path: str) -> None:
         """Have a session's transcript read: its last run is done."""
@@ -76,7 +75,7 @@ class TranscriptWatch:
         """Take what was spooled, read what is due, and look around now and then; whether there was work."""
         worked = self._drain(operations)
         for agent, session, path in self._take_due():
-            self._read(operations, _settled(_find(agent, session, path)))
+            self._read(operations, _settle(_find(agent, session, path)))
             worked = True
         now_s = self._elapsed()
         if self._looked_s is None or now_s - self._looked_s >= _LOOK_EVERY_S:
@@ -145,30 +144,6 @@ def is_followed(state_root: str) -> bool:
     return any(each.get("follows", True) for each in connections(state_root).values())
 
 
-def connections(state_root: str) -> "dict[str, dict[str, object]]":
-    """What was changed to connect each agent; what cannot be read is left out."""
-    folder = os.path.join(state_root, AGENTS_FOLDER)
-    found: dict[str, dict[str, object]] = {}
-    with suppress(OSError):
-        for name in sorted(os.listdir(folder)):
-            if name.endswith(".json"):
-                with suppress(OSError, ValueError), open(os.path.join(folder, name), "rb") as file:
-                    found[name.removesuffix(".json")] = dict(json.load(file))
-    return found
-
-
-def last_report(state_root: str, agent: str) -> datetime | None:
-    """When an agent's hooks last reported."""
-    try:
-        return from_milliseconds(int(os.stat(_report_path(state_root, agent)).st_mtime * 1000))
-    except OSError:
-        return None
-
-
-def _report_path(state_root: str, agent: str) -> str:
-    return os.path.join(state_root, AGENTS_FOLDER, f"{agent}.reported")
-
-
 def _find(agent: str, session: str, path: str) -> "Iterable[transcript.TranscriptSource]":
     """The sources of one session: where its hook says, else where its agent keeps them."""
     transcripts = local_transcripts.local_transcripts()
@@ -179,7 +154,7 @@ def _find(agent: str, session: str, path: str) -> "Iterable[transcript.Transcrip
     return [source for source in found if source.agent is reader and session in (source.part or source.path)]
 
 
-def _settled(sources: "Iterable[transcript.TranscriptSource]") -> "list[transcript.TranscriptSource]":
+def _settle(sources: "Iterable[transcript.TranscriptSource]") -> "list[transcript.TranscriptSource]":
     """The sources with what the hook has told: the last run of each is done."""
     return [replace(source, is_ended=True) for source in sources]
 
