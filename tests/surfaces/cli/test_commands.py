@@ -113,6 +113,8 @@ BELOW = {
     ),
     # Folders in which agents look for skills are those of the machine that the command runs on.
     *("runlore.daemon.skills.mounting", "runlore.daemon.skills.file_text"),
+    # Connecting an agent changes files of this machine, and asks no daemon.
+    "runlore.daemon.connected_agents",
     # The one table of statuses, for the problem documents of `--json`.
     "runlore.api.errors",
     # Agents speak MCP to a command, and to the daemon that it starts; it serves the project of its folder.
