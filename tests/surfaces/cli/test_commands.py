@@ -21,6 +21,7 @@ _REPORTED = "what an agent reports of its own run, event by event, comes from a 
 _READ_HERE = "`runlore learn` reads transcripts where they lie, and the daemon's mining brings them in for it"
 WITHOUT_COMMAND = {
     "open_run": _REPORTED,
+    "report_hook": _REPORTED,
     "append_events": _REPORTED,
     "add_scratch": _REPORTED,
     "add_artifact": _REPORTED,
