@@ -200,6 +200,16 @@ def test_what_was_changed_since_stays_and_only_what_is_ours_goes(
     assert not place.is_hooked()
 
 
+def test_connecting_again_leaves_hooks_where_they_stand(tmp_path: Path) -> None:
+    place = Place(tmp_path, "cursor")
+    place.connect()
+    told = read_settings(place.hooks)
+    told["hooks"]["stop"].append({"command": "mine"})
+    place.write(place.hooks, json.dumps(told))
+
+    assert place.connection.plan() == []
+
+
 def test_tables_that_codex_adds_to_its_settings_stay(tmp_path: Path) -> None:
     place = Place(tmp_path, "codex")
     place.fill()
