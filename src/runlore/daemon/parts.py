@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runlore.config.agent import AgentSettings
-    from runlore.daemon.background.transcript_watch import TranscriptWatch
     from runlore.daemon.own_runs.agent_port import Beginning
     from runlore.daemon.own_runs.service import AgentService
     from runlore.daemon.private_runs import PrivateRuns
     from runlore.daemon.search.index_sync import IndexSync
     from runlore.daemon.search.learning_vectors import LearningVectors
     from runlore.daemon.skills.library import SkillLibrary
+    from runlore.daemon.transcript_watch import TranscriptWatch
     from runlore.domain.access import Caller
     from runlore.domain.prompts.projection import ModelFamily
     from runlore.domain.run import ProcessId

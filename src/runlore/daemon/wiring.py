@@ -10,7 +10,6 @@ from runlore.config.model_families import load_families
 from runlore.config.settings import read_settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.background.jobs import do_on_leaving, finish_earlier_learning, finish_learning
-from runlore.daemon.background.transcript_watch import TranscriptWatch
 from runlore.daemon.boot import boot, seed_skills_policy
 from runlore.daemon.clock import Readings, SystemClock, TimeOrderedIds, read_clock_note
 from runlore.daemon.own_runs.service import AgentService
@@ -20,6 +19,7 @@ from runlore.daemon.search.index_sync import IndexSync
 from runlore.daemon.search.learning_vectors import LearningVectors
 from runlore.daemon.skills.library import LibraryParts, SkillLibrary
 from runlore.daemon.skills.mount_notes import MountNotes
+from runlore.daemon.transcript_watch import TranscriptWatch
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule

@@ -113,7 +113,7 @@ def bring(
         _note_parent(tx, told)
     if reported is None:
         return _store_run(tx, told, entries(), bringing)
-    return _complete_run(tx, reported, told, entries(), bringing)
+    return _complete_run(tx, reported, told, entries=entries(), bringing=bringing)
 
 
 def _list_reported(tx: Transaction, told: ToldRun, bringing: ImportContext) -> list[Run]:
@@ -215,7 +215,7 @@ def _store_run(
 
 
 def _complete_run(
-    tx: Transaction, run: Run, told: ToldRun, entries: tuple[Entry, ...], bringing: ImportContext
+    tx: Transaction, run: Run, told: ToldRun, *, entries: tuple[Entry, ...], bringing: ImportContext
 ) -> ImportedRun:
     """Add what the transcript tells to a run that a hook has reported, and end it as the transcript says."""
     times = event_times(told, earliest=run.opened_at, latest=bringing.now, otherwise=run.opened_at)
