@@ -21,7 +21,8 @@ from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.parts import Parts
-from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
+from runlore.daemon.wiring import open_parts
+from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Run, RunStatus
@@ -87,7 +88,7 @@ def _measure_own_words(open_ones: ExitStack, folder: str) -> None:
     for number in range(CAPTURES + WARM_UP):
         first = number % len(sides)
         for side in (*sides[first:], *sides[:first]):
-            operations = Application(side.parts, EMBEDDED_OPERATOR)
+            operations = Application(side.parts, LOCAL_OPERATOR)
             run = _opened(operations, number, OWN_WORDS)
             operations.finish_run(ops.RunEnd(run_id=run.run_id, status=RunStatus.COMPLETED))
             _time(side, number, partial(do_due_jobs, side.parts, kinds=_CAPTURE))
@@ -119,15 +120,13 @@ def _side(open_ones: ExitStack, folder: str, name: str, capture: Mapping[str, Js
     parts = open_parts(Settings(state_root=str(root)))
     open_ones.callback(parts.close)
     policy: dict[str, JsonValue] = {"mode": "shadow", "capture": dict(capture)}
-    Application(parts, EMBEDDED_OPERATOR).put_policy(
-        ops.PolicyChange(name=PolicyName.LEARNING, policy=policy)
-    )
+    Application(parts, LOCAL_OPERATOR).put_policy(ops.PolicyChange(name=PolicyName.LEARNING, policy=policy))
     do_due_jobs(parts)
     return _Side(name=name, parts=parts)
 
 
 def _end_one(side: _Side, number: int) -> None:
-    operations = Application(side.parts, EMBEDDED_OPERATOR)
+    operations = Application(side.parts, LOCAL_OPERATOR)
     run = _opened(operations, number)
     end = ops.RunEnd(run_id=run.run_id, status=RunStatus.COMPLETED)
     _time(side, number, lambda: operations.finish_run(end))

@@ -15,7 +15,8 @@ import orjson
 from bench.measure import peak_memory_mb, print_table
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
+from runlore.daemon.wiring import open_parts
+from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.claims.subject import semantic_key
 from runlore.domain.record import Kind, Move, Record, RecordId, State
 from runlore.domain.records.audit import Act, RecordChange, apply_record_move, create_record
@@ -88,7 +89,7 @@ class _Runlore:
 
     def __init__(self, root: Path) -> None:
         self._parts = open_parts(Settings(state_root=str(root)))
-        self.operations = Application(self._parts, EMBEDDED_OPERATOR)
+        self.operations = Application(self._parts, LOCAL_OPERATOR)
 
     def __enter__(self) -> "_Runlore":
         return self

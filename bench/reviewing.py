@@ -18,7 +18,8 @@ from bench.measure import print_table
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.parts import Parts
-from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
+from runlore.daemon.wiring import open_parts
+from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import EvidenceRef, JsonObject, Kind, Origin, PublishTier, Source, State
 from runlore.domain.records.admission import Draft
@@ -102,12 +103,12 @@ def _daemons(homes: list[Settings]) -> Iterator[None]:
 
 def _put(parts: Parts, policy: JsonObject) -> None:
     change = ops.PolicyChange(name=PolicyName.LEARNING, policy=policy)
-    Application(parts, EMBEDDED_OPERATOR).put_policy(change)
+    Application(parts, LOCAL_OPERATOR).put_policy(change)
 
 
 def _fill(parts: Parts) -> None:
     """Runs that state facts, and a waiting candidate for each of them."""
-    operator = Application(parts, EMBEDDED_OPERATOR)
+    operator = Application(parts, LOCAL_OPERATOR)
     for number in range(RUNS):
         session = operator.create_session(ops.NewSession(session_id=SessionId(f"session-{number}")))
         facts = [f"Service {number}-{k} listens on port {8_000 + k}" for k in range(FACTS_PER_RUN)]

@@ -13,7 +13,8 @@ from runlore.daemon.app import Application, Parts
 from runlore.daemon.background.jobs import ALL_KINDS, do_due_jobs
 from runlore.daemon.background.maintenance import BOOT, maintain, sweep
 from runlore.daemon.clock import CERTAIN_S, SETTLED_S, Readings, SystemClock
-from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts, system_clock
+from runlore.daemon.wiring import open_parts, system_clock
+from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.runs.job import JobKind
@@ -215,12 +216,12 @@ def sweep_all(parts: Parts) -> None:
 def test_a_clock_that_is_ahead_for_a_moment_takes_nothing_away(tmp_path: Path, *, noted: bool) -> None:
     settings, machine = Settings(state_root=str(tmp_path / "home")), Machine()
     with started(settings, machine) as parts:
-        keep_everything(Application(parts, EMBEDDED_OPERATOR))
+        keep_everything(Application(parts, LOCAL_OPERATOR))
         before = everything(parts)
         machine.wall += JUMP
         sweep_all(parts)
         assert everything(parts) == before
-        Application(parts, EMBEDDED_OPERATOR).open_run(
+        Application(parts, LOCAL_OPERATOR).open_run(
             ops.NewRun(session_id=SessionId("talk"), request="Go on", run_id=RunId("third"))
         )
         with parts.store.snapshot() as snapshot:
@@ -235,9 +236,9 @@ def test_a_clock_that_is_ahead_for_a_moment_takes_nothing_away(tmp_path: Path, *
         with started(settings, machine) as parts:
             sweep_all(parts)
             assert everything(parts) == before
-            status = Application(parts, EMBEDDED_OPERATOR).status()
+            status = Application(parts, LOCAL_OPERATOR).status()
             assert "40 days ahead" in str(status.sections["clock"])
-            findings = Application(parts, EMBEDDED_OPERATOR).doctor().findings
+            findings = Application(parts, LOCAL_OPERATOR).doctor().findings
             assert ["40 days ahead" in found.detail for found in findings if found.check == "clock"] == [True]
 
     machine.go_on(CERTAIN_S)
@@ -253,7 +254,7 @@ def test_what_a_clock_that_was_ahead_has_put_off_is_done_when_it_is_right_again(
         pass
     machine.wall += JUMP
     with started(settings, machine) as parts:
-        operations = Application(parts, EMBEDDED_OPERATOR)
+        operations = Application(parts, LOCAL_OPERATOR)
         operations.create_session(ops.NewSession(session_id=SessionId("talk")))
         for run_id in ("waits", "dies"):
             operations.open_run(

@@ -25,7 +25,8 @@ from runlore.daemon.app import Application
 from runlore.daemon.process.logs import log_path
 from runlore.daemon.process.server import Health
 from runlore.daemon.process.tokens import operator_secret
-from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
+from runlore.daemon.wiring import open_parts
+from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import Kind, Record, State
 from runlore.domain.records.radar import Finding
@@ -50,7 +51,7 @@ class Story:
 
     def open(self) -> None:
         """A new start."""
-        self.operations = Application(open_parts(self.settings), EMBEDDED_OPERATOR)
+        self.operations = Application(open_parts(self.settings), LOCAL_OPERATOR)
 
     def close(self) -> None:
         """The end of a process."""

@@ -23,7 +23,8 @@ import runlore.recall
 import runlore.storage.postgres.store
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
+from runlore.daemon.wiring import open_parts
+from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.record import Kind, Layer, Record, RecordId, State
 from runlore.domain.records.publication import MERGES
@@ -222,7 +223,7 @@ def _work(wanted: dict[str, object]) -> None:
     try:
         url = wanted["database_url"]
         settings = Settings(state_root=str(wanted["state_root"]), database_url=str(url) if url else None)
-        operations = Application(open_parts(settings), EMBEDDED_OPERATOR)
+        operations = Application(open_parts(settings), LOCAL_OPERATOR)
         Worker(operations, int(str(wanted["seed"])), _tell).run()
         operations.parts.close()
         status = 0

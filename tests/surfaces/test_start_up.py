@@ -64,9 +64,9 @@ ENGINE = ("runlore.daemon.wiring", "runlore.daemon.operations", "runlore.flow", 
 COMMANDS = {
     ("version",): 32,
     ("--help",): 11,
-    ("memory", "list", "--json"): 283,
-    ("memory", "search", "word", "--json"): 294,
-    ("status", "--json"): 290,
+    ("memory", "list", "--json"): 285,
+    ("memory", "search", "word", "--json"): 296,
+    ("status", "--json"): 292,
 }
 ALONE = (("version",), ("--help",))
 # Nothing is found, which is said in a line: that takes no table, and so no rich.

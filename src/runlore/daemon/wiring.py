@@ -20,7 +20,7 @@ from runlore.daemon.search.learning_vectors import LearningVectors
 from runlore.daemon.skills.library import LibraryParts, SkillLibrary
 from runlore.daemon.skills.mount_notes import MountNotes
 from runlore.daemon.transcript_watch import TranscriptWatch
-from runlore.domain.access import Caller, Role
+from runlore.domain.access import LOCAL_OPERATOR, Caller
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.run import ProcessId
@@ -62,7 +62,6 @@ VECTORS_NAME = os.path.join(INDEX_FOLDER, "learnings.vectors")
 _SCANNED_CHANGES_MAX = 200
 # How long a command without a daemon makes vectors for the next one, where it has matched skills.
 _EMBEDDING_S = 2.0
-EMBEDDED_OPERATOR = Caller(actor="operator", role=Role.OPERATOR)
 
 
 class RecallEngine:
@@ -286,7 +285,7 @@ def _library(settings: Settings, store: Store, clock: Clock, ids: Ids) -> SkillL
 @contextmanager
 def open_embedded(
     settings: Settings,
-    caller: Caller = EMBEDDED_OPERATOR,
+    caller: Caller = LOCAL_OPERATOR,
     *,
     mounts_follow: bool = True,
     learns_s: float | None = None,

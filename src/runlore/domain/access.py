@@ -42,6 +42,10 @@ class Caller:
         return self.scopes is None or scope in self.scopes
 
 
+# Who owns this machine's Runlore: commands on its state root, and what it does by itself on their behalf.
+LOCAL_OPERATOR = Caller(actor="operator", role=Role.OPERATOR)
+
+
 @JsonForm(document="Token", omit={"digest": ""})
 @dataclass(frozen=True, kw_only=True)
 class AccessToken:

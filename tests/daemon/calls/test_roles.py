@@ -281,6 +281,7 @@ def _agent_calls(world: World, caller: Application) -> Calls:
     yes = ops.ApprovalDecision(approval_id=asked.approval_id, approve=True)
     return {
         "start_input": lambda: _started(caller),
+        "report_hook": lambda: caller.report_hook(ops.HookEvent(agent="codex", event="Stop", payload={})),
         "follow_run": lambda: next(caller.follow_run(ops.FollowRun(run_id=asked.run_id))),
         "cancel_run": lambda: caller.cancel_run(asked.run_id),
         "list_approvals": lambda: caller.list_approvals(ops.ApprovalsRequest()),

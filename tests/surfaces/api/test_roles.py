@@ -86,6 +86,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "preview_input": ("POST", "/v1/sessions/own/inputs/preview", {"text": "x"}),
     "receipt": ("GET", "/v1/runs/own/receipt", None),
     "start_input": ("POST", "/v1/sessions/own/inputs", {"text": "x", "model": "none:such"}),
+    "report_hook": ("POST", "/v1/hooks/codex/Stop", {"payload": {}}),
     "follow_run": ("GET", "/v1/runs/over/events", None),
     "cancel_run": ("POST", "/v1/runs/over/cancel", None),
     "list_approvals": ("GET", "/v1/approvals?session_id=own", None),

@@ -12,7 +12,8 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
+from runlore.daemon.wiring import open_parts
+from runlore.domain.access import LOCAL_OPERATOR
 from tests.fakes import FakeClock
 from tests.surfaces.command_line import Json, Runlore
 
@@ -81,7 +82,7 @@ def test_no_export_overwrites_another_of_the_same_millisecond(embedded: Runlore)
     embedded.prefer("editor", "vim")
     parts = open_parts(Settings(state_root=str(embedded.home)), clock=FakeClock())
     try:
-        runlore = Application(parts, EMBEDDED_OPERATOR)
+        runlore = Application(parts, LOCAL_OPERATOR)
         paths = [Path(runlore.export().path) for _ in range(3)]
     finally:
         parts.close()

@@ -16,10 +16,9 @@ from functools import partial
 from runlore.daemon.background.jobs import QUICK_KINDS, THINKING_KINDS, do_one_job
 from runlore.daemon.background.maintenance import sweep, sweep_expired
 from runlore.daemon.parts import Parts
-from runlore.daemon.process.tokens import OPERATOR
 from runlore.daemon.skills.mounting import MountFollower
 from runlore.domain import limits
-from runlore.domain.access import Caller, Role
+from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.errors import Unavailable
 from runlore.domain.runs.job import Job, JobId, JobKind, Turns
 
@@ -141,7 +140,7 @@ class Workers:
 
     def read(self) -> bool:
         """Read what agents have written since."""
-        operations = self._parts.operations(Caller(actor=OPERATOR, role=Role.OPERATOR))
+        operations = self._parts.operations(LOCAL_OPERATOR)
         return bool(self._try_step(lambda: self._parts.watch.step(operations)))
 
     def _reads(self) -> None:

@@ -8,6 +8,7 @@ agent's token reports, and sees nothing of what is kept.
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from runlore.agents.hooks.reports import HookedAgent, HookKind, HookReport, find_agent, read_report
@@ -15,11 +16,10 @@ from runlore.daemon.calls.idempotency import Call, IdempotentCalls
 from runlore.daemon.mining.known_folders import told_folder
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.runs import RunActs
-from runlore.daemon.process.tokens import OPERATOR
 from runlore.daemon.runs.run_access import own_run_turn
 from runlore.daemon.runs.run_opening import RunOpening
 from runlore.domain import limits
-from runlore.domain.access import Caller, Role
+from runlore.domain.access import LOCAL_OPERATOR, Caller
 from runlore.domain.errors import Conflict
 from runlore.domain.prompts.projection import Section
 from runlore.domain.record import JsonObject
@@ -81,7 +81,7 @@ class HookActs(Bound):
 
     @property
     def _local_caller(self) -> Caller:
-        return Caller(actor=OPERATOR, role=Role.OPERATOR, scopes=self.caller.scopes)
+        return replace(LOCAL_OPERATOR, scopes=self.caller.scopes)
 
     def _open_session(self, agent: HookedAgent, report: HookReport) -> Session:
         session_id = transcript_session_id(agent.name, report.session)
@@ -100,7 +100,7 @@ class HookActs(Bound):
                 folder,
                 agent=agent.name,
                 title=report.prompt,
-                by=OPERATOR,
+                by=LOCAL_OPERATOR.actor,
                 at=self.parts.clock.now(),
             )
             return make_session(tx, made)
