@@ -141,6 +141,19 @@ def test_packages_come_together_and_beside_the_requirements(machine: "Machine") 
     ]
 
 
+def test_agents_come_once_and_where_they_cannot_be_had_that_is_said(machine: "Machine") -> None:
+    (machine.folder / "no-npm").touch()
+    without = machine.setup("test")
+    (machine.folder / "no-npm").unlink()
+
+    again = [machine.setup("test") for _ in range(2)]
+
+    assert (without.returncode, *(done.returncode for done in again)) == (0, 0, 0)
+    assert "NO AGENTS" in without.stdout
+    assert "NO AGENTS" not in again[0].stdout
+    assert len((machine.folder / "npm-calls").read_text().splitlines()) == 2
+
+
 def test_a_package_that_cannot_be_had_stops_the_set_up(machine: "Machine") -> None:
     (machine.folder / "no-postgres").touch()
     machine.command("id", "echo 0")
@@ -285,6 +298,7 @@ def machine(tmp_path: Path) -> Machine:
     (tmp_path / "identity").write_text("3.12.0 here\n")
     made.command("python3.12", PYTHON.format(machine=tmp_path))
     made.command("apt-get", APT_GET.format(machine=tmp_path))
+    made.command("npm", f'echo "npm $*" >>{tmp_path}/npm-calls; [ ! -e {tmp_path}/no-npm ]')
     for name in ("python3.14", "python3.13"):
         made.command(name, "echo 'this version is not active' >&2; exit 127")
     pins = sorted(f"requirements/{path.name}" for path in (ROOT / "requirements").glob("*.txt"))
