@@ -62,6 +62,7 @@ def test_a_healthy_runlore_has_every_check_fine(world: World) -> None:
         "jobs",
         "models",
         "confinement",
+        "agents",
     ]
 
 

@@ -17,7 +17,7 @@ from tests.stories.learning import pressing_jobs
 from tests.surfaces.agent_runs import Working
 from tests.waiting import until
 
-STEPS = ("lint", "test", "build", "package", "publish")
+STEPS = ("lint", "biuld", "build", "package", "publish")
 PREFERENCE = "releases go out on Mondays"
 BETTER = "Releases the project: lint, test, build, package and publish it."
 POLICY = '{"mode": "enabled", "capture": {"semantic_candidates": {"enabled": true}}}'
@@ -48,7 +48,8 @@ def test_what_a_command_leaves_behind_is_finished_by_the_daemon_that_starts_next
     clean_home: Path, disk_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    (disk_path / "Makefile").write_text("%:\n\t@echo done $@\n")
+    wrong = 'biuld:\n\t@echo "make: unknown command biuld"; exit 2\n'
+    (disk_path / "Makefile").write_text(f"{wrong}%:\n\t@echo done $@\n")
     home = clean_home / "runlore"
     with model_server(_script) as server:
         runlore = Working(home, server, ALLOWED)
@@ -61,7 +62,7 @@ def test_what_a_command_leaves_behind_is_finished_by_the_daemon_that_starts_next
         ((name, before),) = _suggestions(runlore)
 
         assert (done.code, done.out) == (0, "All done.\n")
-        assert f"Worth a skill: {name} (multi-step)" in done.err
+        assert f"Worth a skill: {name} (error-recovery)" in done.err
         assert asked == 0, "the answer waits for no further question"
         assert left == {JobKind.CAPTURE, JobKind.ENHANCE, JobKind.SAVE}
         assert (before != BETTER, runlore.items("skill", "list")) == (True, [])

@@ -23,6 +23,8 @@ def agent(both: Both, folder: Path) -> None:
     )
     assert (told.run.run_id, told.run.status, told.request) == ("in/1", RunStatus.COMPLETED, "Go ✓")
     assert both.read("get_run", told.run.run_id) == told
+    stop = ops.HookEvent(agent="codex", event="Stop", payload={"session_id": "s1"})
+    assert both.do("report_hook", stop) == ops.HookAnswer()
     for after in (0, told.run.input_number, 10_000):
         request = ops.FollowRun(run_id=told.run.run_id, after=after)
         heard = list(both.do("follow_run", request))

@@ -38,9 +38,11 @@ PARTS = {
     "learn": CommandEntry("learn", "learn", "Find skills worth keeping in the sessions of your agents."),
     "mcp": CommandEntry("mcp", "mcp", "Serve memory to an agent over MCP, on standard input and output."),
     "connect": CommandEntry(
-        "connecting", "connect", "Connect an agent: memory with every input, and its sessions learned from."
+        "connecting",
+        "connect",
+        "Connect an agent: it gets your memory with every input, and its sessions are learned from.",
     ),
-    "disconnect": CommandEntry("connecting", "disconnect", "Undo what `connect` has changed."),
+    "disconnect": CommandEntry("connecting", "disconnect", "Undo what `runlore connect` has changed."),
     "why": CommandEntry("why", "why", "Show what a run was given, what was left out, and why."),
     "backup": CommandEntry("upkeep", "backup", "Write a consistent copy of everything, while it is in use."),
     "restore": CommandEntry(

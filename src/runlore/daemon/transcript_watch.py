@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from runlore.agents.hooks.connected import FOLDER, connections, report_path
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.timestamps import from_milliseconds
@@ -22,11 +21,12 @@ from runlore.hook import SPOOL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from runlore.agents.hooks import reports
+    from runlore.agents.hooks import connected, reports
     from runlore.daemon.mining import local_transcripts, store_runs
     from runlore.domain.runs import transcript
     from runlore.ports import operations as ops
 else:
+    connected = LazyModule("runlore.agents.hooks.connected")
     reports = LazyModule("runlore.agents.hooks.reports")
     local_transcripts = LazyModule("runlore.daemon.mining.local_transcripts")
     store_runs = LazyModule("runlore.daemon.mining.store_runs")
@@ -62,9 +62,9 @@ class TranscriptWatch:
             return
         self._noted[agent] = now_s
         with suppress(OSError):
-            os.makedirs(os.path.join(self._root, FOLDER), mode=0o700, exist_ok=True)
+            os.makedirs(os.path.join(self._root, connected.FOLDER), mode=0o700, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-            os.close(os.open(report_path(self._root, agent), flags, 0o600))
+            os.close(os.open(connected.report_path(self._root, agent), flags, 0o600))
 
     def read_soon(self, agent: str, session: str, path: str) -> None:
         """Have a session's transcript read: its last run is done."""
@@ -141,7 +141,7 @@ class TranscriptWatch:
 
 def is_followed(state_root: str) -> bool:
     """Whether an agent is connected here, and its transcripts are to be read as they grow."""
-    return any(each.get("follows", True) for each in connections(state_root).values())
+    return any(each.get("follows", True) for each in connected.connections(state_root).values())
 
 
 def _find(agent: str, session: str, path: str) -> "Iterable[transcript.TranscriptSource]":

@@ -281,7 +281,6 @@ def _agent_calls(world: World, caller: Application) -> Calls:
     yes = ops.ApprovalDecision(approval_id=asked.approval_id, approve=True)
     return {
         "start_input": lambda: _started(caller),
-        "report_hook": lambda: caller.report_hook(ops.HookEvent(agent="codex", event="Stop", payload={})),
         "follow_run": lambda: next(caller.follow_run(ops.FollowRun(run_id=asked.run_id))),
         "cancel_run": lambda: caller.cancel_run(asked.run_id),
         "list_approvals": lambda: caller.list_approvals(ops.ApprovalsRequest()),
@@ -351,6 +350,7 @@ def _session_calls(world: World, caller: Application) -> Calls:
     world.operator.put_folder(ops.FolderChange(folder_id=folder_id("/work"), project="acme"))
     said = {"type": "assistant_message", "text": "Done"}
     return {
+        "report_hook": lambda: caller.report_hook(ops.HookEvent(agent="codex", event="Stop", payload={})),
         "create_session": lambda: caller.create_session(ops.NewSession()),
         "change_session": lambda: caller.change_session(ops.SessionChange(session_id=SESSION, title="A")),
         "get_session": lambda: caller.get_session(SESSION),

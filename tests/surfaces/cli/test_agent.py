@@ -166,8 +166,9 @@ def test_without_a_folder_there_are_neither_files_nor_commands(
 def test_what_is_worth_a_skill_is_told_at_the_end_unless_nothing_is_learned(
     clean_home: Path, place: Path
 ) -> None:
-    (place / "Makefile").write_text("%:\n\t@echo done $@\n")
-    steps = ("lint", "test", "build", "package", "publish")
+    wrong = 'biuld:\n\t@echo "make: unknown command biuld"; exit 2\n'
+    (place / "Makefile").write_text(f"{wrong}%:\n\t@echo done $@\n")
+    steps = ("lint", "biuld", "build", "package", "publish")
     script = [*(calls("shell", {"command": f"make {step}"}) for step in steps), says("All done")]
     with model_server(*script) as server:
         runlore = Working(clean_home / "runlore", server, ALLOWED)
@@ -178,7 +179,7 @@ def test_what_is_worth_a_skill_is_told_at_the_end_unless_nothing_is_learned(
 
     names = [each["name"] for each in runlore.items("skill", "suggestions", "list")]
     assert (told.code, silent.code, len(names)) == (0, 0, 1)
-    assert f"Worth a skill: {names[0]} (multi-step)" in told.err
+    assert f"Worth a skill: {names[0]} (error-recovery)" in told.err
     assert "The model improves its text first; what becomes of it: runlore skill log " in told.err
     assert "Worth a skill" not in silent.err
     assert quiet.items("skill", "suggestions", "list") == []

@@ -1,5 +1,6 @@
 """Keeping Runlore well: exports, imports, backups, the doctor and what `status` shows."""
 
+import os
 from typing import TYPE_CHECKING
 
 from runlore import __version__
@@ -63,7 +64,9 @@ class UpkeepActs(Bound):
             sections = overview(snapshot, models=self.parts.models, library=self.parts.library, now=now)
         # It reads a snapshot of its own.
         sections["embedding"] = self.parts.meaning.document()
-        sections["agents"] = connected_agents.agents_to_plain(self.parts.state_root)
+        # Without this folder no agent is connected, and what knows of them is not loaded.
+        has_agents = os.path.isdir(os.path.join(self.parts.state_root, "agents"))
+        sections["agents"] = connected_agents.agents_to_plain(self.parts.state_root) if has_agents else []
         doubt = self.parts.clock.doubt()
         if doubt:
             sections["clock"] = {"doubt": doubt}

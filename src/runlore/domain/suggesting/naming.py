@@ -15,14 +15,21 @@ systems keep for a device gets `-skill`.
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
-from runlore.domain.detectors.asked import ASKED, SETTING
-from runlore.domain.detectors.error_recovery import AGAIN, APPROVED, cause_of
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind
+from runlore.domain.lazy import LazyModule
 from runlore.domain.project import project_name
 from runlore.domain.suggesting.lines import Line
+
+if TYPE_CHECKING:
+    from runlore.domain.detectors import asked, error_recovery
+else:
+    # Reading a skill's name needs no detector.
+    asked = LazyModule("runlore.domain.detectors.asked")
+    error_recovery = LazyModule("runlore.domain.detectors.error_recovery")
 
 NAMED_AFTER_NOTHING = "shell"
 NAME_WORDS_MAX, CAUSE_WORDS_MAX = 4, 4
@@ -93,16 +100,18 @@ def unique_name(wanted: str, taken: frozenset[str] | set[str]) -> str:
 
 def _name_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
     if match.heuristic is Heuristic.ERROR_RECOVERY:
-        cause = cause_of(match.occurrences[-1].steps[0].error).split()
-        kind = {APPROVED: "sandbox", AGAIN: "retry"}.get(match.pattern.rpartition(" -> ")[2], "")
+        cause = error_recovery.cause_of(match.occurrences[-1].steps[0].error).split()
+        kind = {error_recovery.APPROVED: "sandbox", error_recovery.AGAIN: "retry"}.get(
+            match.pattern.rpartition(" -> ")[2], ""
+        )
         done = [] if kind else _command_words(lines[:1])
         return ["fix", kind, *done, *[word for word in cause if word not in done][:CAUSE_WORDS_MAX]]
     if match.heuristic is Heuristic.USER_CORRECTION:
         return ["rule", *_command_words(lines[-1:])]
-    if match.pattern.startswith(SETTING):
-        setting, _, key = match.pattern.removeprefix(SETTING).partition(" ")
+    if match.pattern.startswith(asked.SETTING):
+        setting, _, key = match.pattern.removeprefix(asked.SETTING).partition(" ")
         return [*key.split(), setting.rpartition("=")[2] or setting]
-    act = match.pattern.removeprefix(ASKED) if match.pattern.startswith(ASKED) else ""
+    act = match.pattern.removeprefix(asked.ASKED) if match.pattern.startswith(asked.ASKED) else ""
     if act.startswith("mcp"):
         server, _, tool = act.removeprefix("mcp").strip("_").rpartition("__")
         more = [word for word in match.words if word not in tool.split("_") and word not in server]

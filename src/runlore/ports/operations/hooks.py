@@ -30,7 +30,7 @@ class HookAnswer:
 class HookOperations(Protocol):
     """What agents report by themselves."""
 
-    @Operation("POST /v1/hooks/{agent}/{event}", AGENTS, area="agent", large=True)
+    @Operation("POST /v1/hooks/{agent}/{event}", AGENTS, area="runs", large=True)
     def report_hook(self, request: HookEvent) -> HookAnswer:
         """Take what an agent's hook reports: sessions and runs are kept, and an input gets its context."""
         ...
