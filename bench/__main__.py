@@ -28,8 +28,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="print the names and what they measure")
     parser.add_argument("--requests", metavar="DIR", help="learning: write what a model would be asked")
     parser.add_argument("--answers", metavar="DIR", help="learning: score the answers to these requests")
+    parser.add_argument(
+        "--blind", metavar="FILE", help="learning: write suggestions and look-alikes to judge"
+    )
     options = parser.parse_args(arguments)
-    told = {"RUNLORE_REQUESTS": options.requests, "RUNLORE_ANSWERS": options.answers}
+    told = {
+        "RUNLORE_REQUESTS": options.requests,
+        "RUNLORE_ANSWERS": options.answers,
+        "RUNLORE_BLIND": options.blind,
+    }
     os.environ.update({name: value for name, value in told.items() if value})
     known = benchmarks()
     if unknown := [name for name in options.names if name not in known]:

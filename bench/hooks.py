@@ -16,7 +16,7 @@ from pathlib import Path
 import runlore.hook
 from bench.measure import print_table
 from bench.serving import serving
-from runlore.cli.agent_access import connect_as_agent, connect_as_operator
+from runlore.cli.agent_access import connect_as_agent, connect_as_operator, settle_persona
 from runlore.client.remote import RemoteOperations
 from runlore.config.settings import Settings
 from runlore.domain.record import Kind
@@ -33,6 +33,7 @@ def main() -> None:
         root = str(Path(folder) / "home")
         with serving(root) as told:
             assert told.url is not None
+            settle_persona(Settings(state_root=root), None)
             transport = connect_as_agent(Settings(state_root=root), "claude-code")
             agent = RemoteOperations(transport)
             owner = connect_as_operator(Settings(state_root=root))

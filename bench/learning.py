@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from bench.learning_blind import write_blind
 from bench.learning_gold import Person, people
 from bench.learning_people import is_set_aside
 from bench.learning_procedures import ProcedureResult, suggested_for
@@ -24,6 +25,8 @@ TITLE = "statements and procedures that people would keep, found and right, by p
 SET_ASIDE_VARIABLE = "RUNLORE_SET_ASIDE"
 # Set by `--requests` and `--answers`: `learning_reading.py` says what they do.
 REQUESTS_VARIABLE, ANSWERS_VARIABLE = "RUNLORE_REQUESTS", "RUNLORE_ANSWERS"
+# Set by `--blind`: `learning_blind.py` says what it does.
+BLIND_VARIABLE = "RUNLORE_BLIND"
 
 
 def main() -> None:
@@ -39,6 +42,9 @@ def main() -> None:
                     write_requests(those, Path(requests))
                 if answers:
                     _answers(title, those, Path(answers))
+        return
+    if blind := os.environ.get(BLIND_VARIABLE):
+        write_blind([*fit, *aside] if os.environ.get(SET_ASIDE_VARIABLE) else fit, Path(blind))
         return
     judged = {person.id: judge(person) for person in fit}
     unknown = _statements(fit, judged) + _procedures("procedures, people that are looked at", fit)

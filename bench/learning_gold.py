@@ -8,7 +8,8 @@ read and found to be nothing, so proposing it is wrong too.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from runlore.domain.statements.user_messages import UserMessage, list_user_messa
 _WORDS = re.compile(r"\w+")
 _HOME = re.compile(r"/(?:Users|home)/([^/]+)")
 _SHARED_MIN = 0.8
+_LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 _WORDS_MIN = 2
 
 
@@ -88,11 +90,13 @@ def people() -> list[Person]:
     data_folder("gold")
     found: dict[str, Person] = {}
     of_stem: dict[str, Person] = {}
-    for folder, name in _folders():
-        for source in local_transcripts().find([str(folder)]):
+    for folder, name in transcript_folders():
+        for found_now in local_transcripts().find([str(folder)]):
+            # The last run of a file that was written within the hour would be left out.
+            source = replace(found_now, modified_at=_LONG_AGO)
             stem = Path(source.path).name.partition(".")[0]
             runs = list(local_transcripts().read(source, ReadCounts()))
-            owner = person_id(name or _owner(runs))
+            owner = person_id(name or owner_of_runs(runs))
             person = found.setdefault(owner, Person(id=owner))
             person.sources.append(source)
             of_stem[stem] = person
@@ -108,7 +112,7 @@ def people() -> list[Person]:
     return sorted(found.values(), key=lambda person: (-len(person.groups), person.id))
 
 
-def _folders() -> Iterator[tuple[Path, str]]:
+def transcript_folders() -> Iterator[tuple[Path, str]]:
     yield data_folder("transcripts", "claude-code"), ""
     yield data_folder("transcripts", "codex"), ""
     for folder in sorted(data_folder("transcripts", "people").iterdir()):
@@ -116,17 +120,17 @@ def _folders() -> Iterator[tuple[Path, str]]:
             yield folder, folder.name
 
 
-def _owner(runs: Sequence[ToldRun]) -> str:
+def owner_of_runs(runs: Sequence[ToldRun]) -> str:
     """Whose session it is: the home folder that it was worked in."""
     return next((found[1] for run in runs if (found := _HOME.match(run.folder))), "unknown")
 
 
 def _add_gold(of_stem: Mapping[str, Person]) -> None:
     for name in ("statements.jsonl", "people-statements.jsonl"):
-        for number, line in enumerate(_rows(data_folder("gold", name))):
+        for number, line in enumerate(gold_rows(data_folder("gold", name))):
             of_stem[str(line["session"])].gold.append(_statement(line, f"{name}:{number}"))
     for name in ("procedures.jsonl", "people-procedures.jsonl"):
-        for line in _rows(data_folder("gold", name)):
+        for line in gold_rows(data_folder("gold", name)):
             procedure = _procedure(line)
             owners = {of_stem[stem].id: of_stem[stem] for stem in procedure.sessions if stem in of_stem}
             for owner in owners.values():
@@ -160,7 +164,7 @@ def _procedure(line: Mapping[str, object]) -> GoldProcedure:
     )
 
 
-def _rows(path: Path) -> list[dict[str, object]]:
+def gold_rows(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 

@@ -7,12 +7,14 @@ A suggestion is a procedure of the gold where
   recipe has three at most;
 - a fix shares a command with what put it right, and the suggestion has four tenths of the error's words.
 
-A command is known by its program and the first word behind it: `git push`, `mise run`, `gh api`.
+A command is known by its program and the first word behind it, of some programs by two: `git push`,
+`gh pr view`, `mise run lint`.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from bench.learning_gold import GoldProcedure, Person
 from runlore.daemon.mining.dry_run import look_through
@@ -23,6 +25,10 @@ _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 _PROGRAM = re.compile(r"[a-z_][\w.+-]*$")
 _WORDS = re.compile(r"[a-z][a-z-]{2,}")
 _PREFIXES = frozenset({"sudo", "env", "time", "nice", "exec"})
+# What is done is the second word behind these: `gh pr view`, `mise run lint`.
+_NESTED = frozenset(
+    {"gh", "glab", "aws", "gcloud", "az", "docker", "podman", "npm", "pnpm", "yarn", "mise", "uv"}
+)
 _FIX = "fix"
 _ERROR_WORDS_MIN = 0.4
 _SMALL_RECIPE = 3
@@ -93,5 +99,5 @@ def _key(words: list[str]) -> str:
     if not words or words[0] == "cd" or not _PROGRAM.match(words[0].rpartition("/")[2]):
         return ""
     program = words[0].rpartition("/")[2]
-    behind = next((word for word in words[1:] if not word.startswith("-")), "")
-    return f"{program} {behind}" if _PROGRAM.match(behind) else program
+    behind = [word for word in words[1:] if not word.startswith("-")][: 2 if program in _NESTED else 1]
+    return " ".join([program, *takewhile(_PROGRAM.match, behind)])

@@ -19,7 +19,7 @@ import apsw
 
 from bench.measure import data_folder, print_table
 from runlore.domain.record import Kind, Layer, Record, RecordId, State
-from runlore.domain.scope import WORKSPACE
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.search.ranking import RankFilter
 from runlore.domain.text.analysis import is_stop_word, stem, terms_of, words_of
 from runlore.recall import RankingIndex
@@ -43,6 +43,7 @@ class Turn:
     speaker: str
     said: str
     caption: str
+    session: str = ""
 
     @property
     def text(self) -> str:
@@ -83,7 +84,7 @@ def main() -> None:
     print(f"{len(conversations)} conversations, {turns:,} turns, {asked:,} questions with evidence\n")
     columns = ["method", "R@5", "R@10", "NDCG@10"]
     for methods in (_methods(), _ablations(), _parameters(), _metadata()):
-        print_table(columns, [[name, *_quality(method, conversations)] for name, method in methods])
+        print_table(columns, [[name, *quality(method, conversations)] for name, method in methods])
         print()
 
 
@@ -93,7 +94,7 @@ def _methods() -> list[tuple[str, Method]]:
         ("BM25 Okapi, plain words", replace(okapi, analyser=_plain_words)),
         ("BM25 Okapi, stem + stop words", replace(okapi, analyser=_stemmed_words)),
         ("BM25 Okapi, Runlore's analyser", okapi),
-        ("SQLite FTS5 bm25, porter, stop words", _fts5),
+        ("SQLite FTS5 bm25, porter, stop words", by_fts5),
         ("Runlore (the index)", _runlore),
         ("Runlore, in floating point", Formula()),
     ]
@@ -173,8 +174,8 @@ class _Postings:
         return sorted(scores, key=lambda number: (-round(scores[number], 9), -number))[:HITS]
 
 
-def by_words(texts: Iterable[str]) -> RankingIndex:
-    """The texts in Runlore's index, by their numbers."""
+def by_words(texts: Iterable[str], sessions: Sequence[str] = ()) -> RankingIndex:
+    """The texts in Runlore's index, by their numbers, each in its session where there are any."""
     index = RankingIndex()
     index.apply(
         Record(
@@ -182,7 +183,7 @@ def by_words(texts: Iterable[str]) -> RankingIndex:
             layer=Layer.SEMANTIC,
             kind=Kind.FACT,
             state=State.ACTIVE,
-            scope=WORKSPACE,
+            scope=Scope(ScopeKind.SESSION, sessions[number]) if sessions else WORKSPACE,
             summary=text,
             created_by="bench",
             created_at=NOW + timedelta(minutes=number),
@@ -200,7 +201,7 @@ def _runlore(turns: Sequence[Turn]) -> Ranker:
     ]
 
 
-def _fts5(turns: Sequence[Turn]) -> Ranker:
+def by_fts5(turns: Sequence[Turn]) -> Ranker:
     database = apsw.Connection(":memory:")
     database.execute("CREATE VIRTUAL TABLE turn USING fts5(text, tokenize = 'porter unicode61')")
     database.executemany(
@@ -221,7 +222,8 @@ def _fts5(turns: Sequence[Turn]) -> Ranker:
     return rank
 
 
-def _quality(method: Method, conversations: Iterable[Conversation]) -> tuple[str, str, str]:
+def quality(method: Method, conversations: Iterable[Conversation]) -> tuple[str, str, str]:
+    """R@5, R@10 and NDCG@10 over all questions."""
     at_5, at_10, gain = [], [], []
     for conversation in conversations:
         rank = method(conversation.turns)
@@ -247,7 +249,7 @@ def locomo() -> list[Conversation]:
 def _conversations(samples: Sequence[dict[str, Any]]) -> Iterable[Conversation]:
     for sample in samples:
         spoken = [
-            turn
+            turn | {"session": name}
             for name, turns in sample["conversation"].items()
             if re.fullmatch(r"session_\d+", name)
             for turn in turns
@@ -261,7 +263,12 @@ def _conversations(samples: Sequence[dict[str, Any]]) -> Iterable[Conversation]:
                 questions.append((asked["question"], evidence))
         yield Conversation(
             turns=[
-                Turn(speaker=turn["speaker"], said=turn["text"], caption=turn.get("blip_caption", ""))
+                Turn(
+                    speaker=turn["speaker"],
+                    said=turn["text"],
+                    caption=turn.get("blip_caption", ""),
+                    session=turn["session"],
+                )
                 for turn in spoken
             ],
             questions=questions,

@@ -35,6 +35,7 @@ PROBES = {
     "base64 of text": "cGFzc3dvcmQgaXMgaGFyZCB0byBndWVzcw ",
     "invisible characters": "p\u200ba",
     "full-width letters": "ｐ",
+    "names that are all different": "VAR_#_TOKEN_COUNT=7 ",
 }
 
 
@@ -172,8 +173,10 @@ def bare(text: str) -> int:
 
 
 def cpu_us_a_kb(piece: str, size_kb: int) -> float:
-    """CPU time for a text of this size made of one repeated piece; short texts are read several times."""
-    text = (piece * (size_kb * KB // len(piece) + 1))[: size_kb * KB]
+    """CPU time for a text of this size made of one repeated piece, whose `#` is its number; short texts are
+    read several times."""
+    pieces = (piece.replace("#", str(number)) for number in range(size_kb * KB // len(piece) + 1))
+    text = "".join(pieces)[: size_kb * KB]
     return min(_cpu_us(text) for _ in range(5 if size_kb < 64 else 1)) / size_kb
 
 

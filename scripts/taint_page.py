@@ -15,9 +15,6 @@ prompt gets it until an operator has read and accepted it:
 
     runlore memory review confirm ID --accept-untrusted
 
-Everything derived from marked text is marked as well: a merge, a compaction, a replacement. Neither time, nor
-another run of the same conversation, nor forgetting removes the mark.
-
 ## What counts
 
 - **The conversation, not the call.** What one run of a session read is still in the conversation of the next.
@@ -49,6 +46,61 @@ another run of the same conversation, nor forgetting removes the mark.
 
 Addresses are kept without user names and passwords, and without any part that looks like a secret.
 """
+RULES = (
+    (
+        "What a run reads from outside marks what a model makes of its conversation, shared words or not.",
+        "It may say the same in other words.",
+    ),
+    (
+        "Words from outside stay that in every later session: in a file, a log or the history that has them,"
+        " in a run summary, in what an agent says or posts. The mark names where and when they were first"
+        " seen.",
+        "Otherwise a page that one run saves is clean for the next.",
+    ),
+    ("What the user types is the user's, whoever else says it.", "It is their word."),
+    (
+        "What the working folder had before anything outside was read, in the same run, is the folder's.",
+        "Reading one's own text again on the web must not mark it.",
+    ),
+    (
+        "A merge, a compaction, a replacement or a skill of something marked is marked.",
+        "Rewriting is no review.",
+    ),
+    (
+        "Only what users typed and recorded outcomes of commands support a statement"
+        " ([`publication.witnesses`](policy.md)).",
+        "An agent, and whatever it read, would be its own witness.",
+    ),
+    (
+        "Neither time, nor another run of the conversation, nor forgetting removes a mark.",
+        "Only a person who has read it can.",
+    ),
+)
+KNOWN_AGAIN = """\
+
+## Words that are known again
+
+When a run is captured, what it read from outside leaves fingerprints: hashes of four words in a row (one of
+every three such rows is kept, so that six words in a row are enough), of addresses and of hosts. Rows of
+everyday words leave none, nor do lines of code with fewer than six plain words. A short statement is from
+outside when it has one of them; a file or another result from inside when its prose has three and they are a
+fifth of its own, addresses apart. The source reads
+`words first seen in https://example.org/page on 2026-05-03`.
+
+Recorded is what a call prints that prints nothing but what it brings: a web tool, `curl` and what it is piped
+into, `gh`. Of package managers, of `git pull`, and of a call that runs other commands beside
+(`git pull && git status`) nothing is: the working folder's own words would be outside's ever after.
+
+At most 20,000 of a run and 500,000 in all are kept, for a year; then the oldest go. That is about 25 MB in
+SQLite at most, however much is read. A megabyte of text takes about half a second of CPU, and one run is
+listened to for about that much. They are hashes and no secrets: whoever has the store can try whether a
+phrase is among them. Forgetting a run deletes its own; what other
+runs read too stays known by them. Backups hold them.
+
+Not known again is a text that was translated, encoded or told in other words before another session reads
+it; what one call fetched and printed beside other output; what was read while nothing was captured; and, in
+suggestions made of imported transcripts, the words of other sessions.
+"""
 AFTERWORDS = """\
 ## Texts that are flagged
 
@@ -66,6 +118,7 @@ def taint_page(generated: str) -> str:
     return "\n".join(
         [
             *("# Taint: what was read from outside", "", generated, INTRODUCTION),
+            *("## The rules", "", *_table(("rule", "why"), RULES), KNOWN_AGAIN),
             *("## Tools that read from outside", ""),
             *_table(("tools", "agents", "kind", "brings", "why"), map(_outside_tool, OUTSIDE_TOOLS)),
             "",

@@ -76,6 +76,8 @@ TABLES = (
     "processes",
     "jobs",
     "policies",
+    "outside_sources",
+    "outside_words",
     "model_use",
     "tokens",
     "counters",

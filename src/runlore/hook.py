@@ -7,12 +7,16 @@ Nothing that goes wrong here reaches the agent: it says nothing then, and ends w
 answers, the report is written into the spool, which the next daemon drains.
 """
 
+# Of `socket` what speaks to the system alone: the rest of it would take a third of all the time.
+import _socket
 import os
-import socket
 import sys
 import time
 
 SPOOL = "spool"
+AGENTS_FOLDER = "agents"
+# Set to `off` for an agent of whose sessions nothing is to be kept: Runlore asks programs of agents so.
+HOOKS_VARIABLE = "RUNLORE_HOOKS"
 # All of it: the agent waits for this. The daemon's answer takes some ten milliseconds.
 _TIMEOUT_S = 2.0
 _REPORT_BYTES_MAX = 8 * 1024**2
@@ -23,8 +27,13 @@ _START_AGAIN_S = 30
 
 def main(arguments: list[str]) -> int:
     state_root, agent, event = arguments[:3]
+    if os.environ.get(HOOKS_VARIABLE) == "off":
+        return 0
     report = sys.stdin.buffer.read(_REPORT_BYTES_MAX + 1)
-    if not report.strip() or len(report) > _REPORT_BYTES_MAX:
+    if not report.strip():
+        return 0
+    if len(report) > _REPORT_BYTES_MAX:
+        _note_loss(state_root, agent)
         return 0
     # Under this name the daemon takes it once, however often it comes.
     name = f"{time.time_ns():020d}-{os.getpid()}.{agent}.{event}"
@@ -47,7 +56,7 @@ def _send(state_root: str, name: str, report: bytes) -> bytes:
     """What the daemon answers; nothing where it refuses. OSError where none answers in time."""
     deadline = time.monotonic() + _TIMEOUT_S
     _, agent, event = name.split(".")
-    with open(os.path.join(state_root, "agents", f"{agent}.token"), encoding="ascii") as file:
+    with open(os.path.join(state_root, AGENTS_FOLDER, f"{agent}.token"), encoding="ascii") as file:
         token = file.read(500).strip()
     body = b'{"payload":' + report + b"}"
     head = (
@@ -55,7 +64,8 @@ def _send(state_root: str, name: str, report: bytes) -> bytes:
         f"Idempotency-Key: {name}\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
         connection.settimeout(_TIMEOUT_S)
         connection.connect(_socket_path(state_root))
         connection.sendall(head.encode() + body)
@@ -66,10 +76,14 @@ def _send(state_root: str, name: str, report: bytes) -> bytes:
             if not block:
                 break
             received += block
+    finally:
+        connection.close()
     lines, _, answer = received.partition(b"\r\n\r\n")
     status = lines.split(b" ", 2)[1:2]
     if not status or status[0] in (b"502", b"503", b"504"):
         raise OSError("the daemon did not take it")
+    if status[0] in (b"401", b"403"):
+        _note_loss(state_root, agent)
     return answer if status[0] in (b"200", b"201") else b""
 
 
@@ -89,6 +103,7 @@ def _spool(state_root: str, name: str, report: bytes) -> None:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if len(os.listdir(folder)) >= _SPOOL_FILES_MAX:
+            _note_loss(state_root, name.split(".")[1])
             return
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(report)
@@ -98,6 +113,15 @@ def _spool(state_root: str, name: str, report: bytes) -> None:
             os.unlink(part)
         except OSError:
             return
+
+
+def _note_loss(state_root: str, agent: str) -> None:
+    """Note that a report was left out, for `runlore status` to tell: the agent is told nothing."""
+    try:
+        path = os.path.join(state_root, AGENTS_FOLDER, f"{agent}.lost")
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+    except OSError:
+        return
 
 
 def _start_daemon(state_root: str) -> None:

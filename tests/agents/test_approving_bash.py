@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.agent.approval_rules import ApprovalRules
-from runlore.domain.agent.approving import Ruling, verdict
-from runlore.domain.agent.denying import canonical
+from runlore.domain.agent.approving import Ruling, canonical, verdict
 from runlore.domain.text.wildcards import matches
 from tests.waiting import PATIENCE_S
 

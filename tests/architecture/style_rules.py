@@ -35,6 +35,7 @@ LAZY_IMPORTS_ALLOWED = (
     f"{PACKAGE}/__init__.py",
     f"{PACKAGE}/cli",
     # Heavy libraries that most commands never need: docs/decisions/0003-start-up.md.
+    f"{PACKAGE}/client/connect.py",
     f"{PACKAGE}/config/settings.py",
     f"{PACKAGE}/daemon/wiring.py",
     f"{PACKAGE}/domain/text/analysis.py",
@@ -199,7 +200,7 @@ def _belongs_in_a_package(node: ast.stmt, *, is_root: bool) -> bool:
     if isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return {dotted(target) for target in targets} <= (
-            {"__all__", "__version__"} if is_root else {"__all__"}
+            {"__all__", "__version__", "TYPE_CHECKING"} if is_root else {"__all__"}
         )
     if is_root and isinstance(node, FunctionNode):
         return node.name in {"__getattr__", "__dir__"}

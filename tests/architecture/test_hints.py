@@ -88,7 +88,7 @@ def test_every_answer_that_holds_hints_tells_them_so() -> None:
     obstacle: JsonValue = {"code": "x", "hint": "publish it with --supersedes rec_1"}
     whole = {"items": [{"metadata": obstacle, "outcome": {"obstacles": [obstacle]}}]}
     answer = json.loads(bytes(document(whole, has_hints=True).body))["items"][0]
-    assert answer["outcome"]["obstacles"][0]["hint"] == 'publish it with "supersedes": rec_1'
+    assert answer["outcome"]["obstacles"][0]["hint"] == 'publish it with "supersedes": "rec_1"'
     assert answer["metadata"] == obstacle, "what somebody wrote is theirs"
 
 
@@ -104,7 +104,7 @@ def test_every_route_that_a_hint_names_is_one() -> None:
         ("`runlore session list` shows the ids", "GET /v1/sessions shows the ids"),
         (
             "confirm it with --supersedes rec_1, or reject it",
-            'confirm it with "supersedes": rec_1, or reject it',
+            'confirm it with "supersedes": "rec_1", or reject it',
         ),
         ("say so with --accept-untrusted", 'say so with "accept_untrusted": true'),
         ("stop it: runlore session run cancel run_1", "stop it: POST /v1/runs/run_1/cancel"),

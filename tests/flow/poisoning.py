@@ -108,6 +108,40 @@ def repeated_later(world: World, text: str) -> None:
     _run(world, "And now?", says=text, session_id=session_id)
 
 
+def said_by_the_agent(world: World, text: str) -> None:
+    """The agent says it out of nothing."""
+    _run(world, "Hello", says=text)
+
+
+def read_in_a_file(world: World, text: str) -> None:
+    """A file of the working folder has it, and the agent repeats it."""
+    _run(world, "What do the notes say?", ("Read", {"file_path": "notes.md"}, text), says=text)
+
+
+def printed_by_git(world: World, text: str) -> None:
+    """The history of the repository has it, and the agent repeats it."""
+    _run(world, "What was done last?", ("Bash", {"command": "git log -3"}, text), says=text)
+
+
+def printed_from_a_log(world: World, text: str) -> None:
+    """A log has it, and the agent repeats it."""
+    _run(world, "Why did it fail?", ("Bash", {"command": "tail -50 build.log"}, text), says=text)
+
+
+def echoed_by_the_agent(world: World, text: str) -> None:
+    """The agent lets a command print it, and repeats it."""
+    quoted = text.replace("'", "")
+    _run(world, "Hello", ("Bash", {"command": f"echo '{quoted}'"}, text), says=text)
+
+
+def written_and_read(world: World, text: str) -> None:
+    """The agent writes it into a file, which another session reads."""
+    written = {"file_path": "notes.md", "content": text}
+    _run(world, "Take notes", ("Write", written, "written"), says="I took notes.")
+    world.clock.advance(seconds=1)
+    read_in_a_file(world, text)
+
+
 def pasted_in_a_fence(world: World, text: str) -> None:
     """The user pastes it between marks."""
     fence = "`" * max(3, 1 + max(map(len, _ticks(text)), default=0))
@@ -135,6 +169,12 @@ WAYS: Mapping[str, Callable[[World, str], None]] = {
     "printed by a download": from_command,
     "repeated by the agent": repeated_by_the_agent,
     "repeated by a later run": repeated_later,
+    "said by the agent": said_by_the_agent,
+    "in a file of the working folder": read_in_a_file,
+    "in the history of the repository": printed_by_git,
+    "in a log": printed_from_a_log,
+    "printed by a command of the agent's": echoed_by_the_agent,
+    "written by one session, read by another": written_and_read,
     "pasted in a fence": pasted_in_a_fence,
     "typed by the user": asked_without_a_label,
     "posted by an agent": posted_by_an_agent,

@@ -99,3 +99,34 @@ def test_status_tells_the_revision_of_every_policy(world: World) -> None:
     told = policies[LEARNING]
     assert isinstance(told, dict)
     assert (told["revision"], told["actor"]) == (1, "operator")
+
+
+@pytest.mark.req("OPS-9")
+def test_whoever_lowers_a_limit_is_told_what_that_deletes(world: World) -> None:
+    lowered = {
+        PolicyName.RUN_MEMORY: {"retention_days": 7, "max_tracked_per_session": 3},
+        PolicyName.RETENTION: {
+            "journal_days": 30,
+            "journal_mb_max": 100,
+            "artifact_days": 7,
+            "artifact_mb_max": 10,
+            "exports_kept": 2,
+            "logs_kept": 1,
+            "answer_days": 1,
+        },
+    }
+
+    def put_limits(name: PolicyName, policy: Any, **fields: Any) -> tuple[str, ...]:
+        return world.operator.put_policy(ops.PolicyChange(name=name, policy=policy, **fields)).remarks
+
+    for name, limits in lowered.items():
+        remarks = put_limits(name, limits, idempotency_key=name.value)
+        assert [remark.split()[0] for remark in remarks] == list(limits)
+        assert all("delete" in remark for remark in remarks)
+        assert put_limits(name, limits, idempotency_key=name.value) == remarks
+        assert put_limits(name, limits) == put_limits(name, {}) == ()
+        assert world.operator.rollback_policy(ops.PolicyRollback(name=name)).remarks == remarks
+        assert world.operator.get_policy(name).remarks == ()
+    off = put_limits(PolicyName.RUN_MEMORY, {"enabled": False, **lowered[PolicyName.RUN_MEMORY]})
+    assert [remark.split(",")[0] for remark in off] == ["from now on nothing is remembered of runs"]
+    assert world.operator.get_policy(PolicyName.RUN_MEMORY).remarks == off

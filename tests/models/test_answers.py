@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runlore.domain import limits
 from runlore.domain.prompts.token_budget import estimate
 from runlore.models.prompt_files import CURRENT, load_prompt
-from runlore.models.structured_output import read_answer
+from runlore.models.structured_answer import read_answer
 from runlore.ports.model import ModelPurpose, Reply, TokenUsage
 from tests.model_server import USAGE, Received, fails, model_server, says
 from tests.models.conftest import Scripted

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.config.providers import BUILT_IN, ModelSettings
+from runlore.config.providers import AGENT_PROGRAMS, BUILT_IN, ModelSettings
 from runlore.config.settings import Settings, read_settings
 from runlore.domain.errors import Invalid
 from runlore.ports.model import Provider, ProviderKind
@@ -39,10 +39,12 @@ def named(models: ModelSettings) -> dict[str, Provider]:
 def test_without_anything_there_is_no_model_and_both_companies_are_known(tmp_path: Path) -> None:
     models = read(tmp_path)
 
-    assert models == ModelSettings(default="", providers=BUILT_IN) == Settings(state_root="x").models
+    everything = (*BUILT_IN, AGENT_PROGRAMS)
+    assert models == ModelSettings(default="", providers=everything) == Settings(state_root="x").models
     assert [(p.name, p.kind, p.api_key_env, p.api_key, p.own_address) for p in models.providers] == [
         ("openai", "openai", "OPENAI_API_KEY", "", False),
         ("anthropic", "anthropic", "ANTHROPIC_API_KEY", "", False),
+        ("agent", "program", "", "", False),
     ]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from runlore.domain.record import JsonValue, Kind, Layer, Record, RecordId, Sensitivity, State
+from runlore.domain.record import JsonValue, Kind, Layer, Record, RecordId, Sensitivity, Source, State
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.search.ranking import RankFilter
 from runlore.ports.index import Overlay
@@ -19,6 +19,7 @@ _ENGLISH = """
 _OTHER = "部署 部署服务器 服务器 猫 我喜欢猫 検索エンジン エンジン カ ภาษาไทย ไทย 한국어를 한국어"
 WORDS = (*_ENGLISH.split(), *_OTHER.split())
 SCOPES = (WORKSPACE, ACME, Scope(ScopeKind.PROJECT, "other"), Scope(ScopeKind.SESSION, "s1"))
+SOURCES = (Source(), Source(), Source(session_id="s1"), Source(session_id="s2"))
 AGES = (timedelta(microseconds=1), *(timedelta(hours=hours) for hours in (0, 0, 1, 3, 4, 100, 20_000)))
 NOW = START + timedelta(days=1)
 EXPIRIES = (None, None, START, NOW - timedelta(microseconds=1), NOW, NOW + timedelta(microseconds=1))
@@ -54,6 +55,7 @@ def records(draw: st.DrawFn) -> Record:
         sensitivity=draw(st.sampled_from(Sensitivity)),
         created_by="test",
         created_at=START - draw(st.sampled_from(AGES)),
+        source=draw(st.sampled_from(SOURCES)),
         expires_at=draw(st.sampled_from(EXPIRIES)),
         revision=draw(st.integers(1, 3)),
     )

@@ -11,12 +11,15 @@ from fractions import Fraction
 from math import floor
 
 from runlore.domain.record import JsonValue, Record, Sensitivity, State
+from runlore.domain.scope import ScopeKind
 from runlore.domain.search.ranking import QUERY_TERMS_MAX, RankFilter
 from runlore.domain.text.analysis import fold_text, terms_of
 from runlore.ports.index import Overlay
 
 K1, B, PIVOT = Fraction(1), Fraction(1, 4), 32
-LENGTH_MAX = 160
+KNEE = 48
+RERANKED = 50
+SHARES = {1: Fraction(1, 2), 2: Fraction(3, 10), 3: Fraction(1, 5)}
 HOUR = timedelta(hours=1)
 
 
@@ -34,11 +37,40 @@ def ranking(records: Iterable[Record], query: str, where: RankFilter) -> list[tu
         points = sum(weight[term] * each.impact(term) for term in wanted)
         if exact or points:
             below = (16 if record.state is State.ACTIVE else 0) + _recency(newest, record.created_at)
-            scored.append((10**12 * exact + 32 * points + below, record))
-    scored.sort(key=lambda each: each[1].record_id)
-    scored.sort(key=lambda each: each[1].created_at, reverse=True)
+            scored.append((10**12 * exact + 32 * points + below, each))
+    ordered = _in_order(scored)
+    best = [(total + 32 * _beside(each, seen, weight), each) for total, each in ordered[:RERANKED]]
+    return [(each.record.record_id, total) for total, each in [*_in_order(best), *ordered[RERANKED:]]]
+
+
+def _in_order(scored: list[tuple[int, "_Read"]]) -> list[tuple[int, "_Read"]]:
+    scored = sorted(scored, key=lambda each: each[1].record.record_id)
+    scored.sort(key=lambda each: each[1].record.created_at, reverse=True)
     scored.sort(key=lambda each: each[0], reverse=True)
-    return [(record.record_id, total) for total, record in scored]
+    return scored
+
+
+def _beside(hit: "_Read", seen: list["_Read"], weight: dict[str, int]) -> int:
+    """What the words around a hit in its session add to its own."""
+    session = _session(hit.record)
+    if session is None:
+        return 0
+    order = [each for _, each in _in_order([(0, each) for each in seen]) if _session(each.record) == session]
+    at = order.index(hit)
+    added = 0
+    for term, rarity in weight.items():
+        own = rarity * hit.impact(term)
+        counted = [
+            floor(SHARES[abs(place - at)] * rarity * each.impact(term))
+            for place, each in enumerate(order)
+            if abs(place - at) in SHARES
+        ]
+        added += max([own, *counted]) - own
+    return added
+
+
+def _session(record: Record) -> str | None:
+    return record.scope.id if record.scope.kind is ScopeKind.SESSION else record.source.session_id
 
 
 def is_seen(record: Record, where: RankFilter) -> bool:
@@ -84,12 +116,13 @@ class _Read:
         return cls(record=record, summary=terms_of(record.summary), metadata=metadata)
 
     def impact(self, term: str) -> int:
-        beside = 50 if term in self.metadata else 0
-        count, length = self.summary.count(term), min(len(self.summary), LENGTH_MAX)
+        beside = 15 if term in self.metadata else 0
+        count, length = self.summary.count(term), len(self.summary)
         if not count:
             return beside
-        saturated = count * (K1 + 1) / (count + K1 * (1 - B + B * Fraction(length, PIVOT)))
-        return floor(100 * saturated) + beside
+        counted = length + 7 * max(0, length - KNEE)
+        saturated = count * (K1 + 1) / (count + K1 * (1 - B + B * Fraction(counted, PIVOT)))
+        return 16 + floor(92 * saturated) + beside
 
 
 def _rarity(frequency: int, size: int) -> int:

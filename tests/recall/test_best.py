@@ -42,6 +42,8 @@ def segment_with(shares: list[float], seed: int) -> Segment:
         summary_row=no_rows,
         scope_key=no_keys,
         scope=no_rows,
+        session_key=no_keys,
+        session=no_rows,
         category=np.zeros(ROWS, dtype=np.uint16),
         created_at_us=nothing,
         revision=nothing,

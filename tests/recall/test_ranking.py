@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.record import Record, RecordId, State
-from runlore.domain.search.ranking import RankFilter, analyse_query, passes, score_of
-from runlore.flow.project.scan import RecordScan
+from runlore.domain.record import Record, RecordId, Sensitivity, Source, State
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.search.ranking import (
+    TOKEN_SCALE,
+    RankFilter,
+    analyse_query,
+    impact,
+    passes,
+    rarity,
+    score_of,
+)
+from runlore.flow.prompt_context.scan import RecordScan
 from runlore.ports.index import Index, Overlay, Ranking
 from runlore.recall import RankingIndex, Sizes
 from tests.builders import fact
@@ -76,8 +85,9 @@ def test_each_total_is_the_sum_of_the_parts_that_are_printed(
 
     seen = {record.record_id: record for record in corpus if passes(record, where)}
     scores = {key: score_of(record, analyse_query(query), found.collection) for key, record in seen.items()}
+    own = {hit.record_id: hit.total - hit.neighbours for hit in found.hits}
     assert found.collection.size == len(seen)
-    assert dict(hits_of(found)) == {key: score.total for key, score in scores.items() if score is not None}
+    assert own == {key: score.total for key, score in scores.items() if score is not None}
 
 
 def test_ties_are_broken_by_time_and_then_by_id_whichever_word_matched() -> None:
@@ -133,3 +143,101 @@ def test_common_words_of_a_large_segment_are_counted_and_ranked_alike() -> None:
     for query, found, changed in zip(queries_asked, before, after, strict=True):
         assert hits_of(found) == ranking(corpus, query, where)[:12]
         assert hits_of(changed) == ranking([*moved, *corpus[50:]], query, where)[:12]
+
+
+@pytest.mark.req("RET-10")
+@settings(max_examples=scaled(20))
+@given(
+    said=st.lists(st.sampled_from(["cat", "cat deploy", "deploy canary", "canary", "release"]), max_size=90),
+    sessions=st.integers(1, 3),
+    moments=st.integers(1, 90),
+    limit=st.sampled_from([1, 12, 49, 50, 60]),
+    changed=st.integers(0, 20),
+)
+def test_words_beside_a_hit_in_its_session_count_for_the_best_fifty(
+    said: list[str], sessions: int, moments: int, limit: int, changed: int
+) -> None:
+    """Sessions that are interleaved, spread over parts and the tail, and longer than what gains."""
+    corpus = [
+        fact(
+            text,
+            record_id=RecordId(f"rec_{number * 37 % 101:03}"),
+            scope=Scope(ScopeKind.SESSION, f"s{number % sessions}"),
+            created_at=START - timedelta(seconds=number % moments),
+        )
+        for number, text in enumerate(said)
+    ]
+    index = RankingIndex(Sizes(tail_documents_max=5, batch_documents_max=20, merge_share=2))
+    index.apply(corpus)
+    corpus[:changed] = [replace(record, summary="release", revision=2) for record in corpus[:changed]]
+    index.apply(corpus[:changed])
+    where = RankFilter(now=START)
+
+    found = index.search("cat canary", where=where, limit=limit)
+
+    assert hits_of(found) == ranking(corpus, "cat canary", where)[:limit]
+    assert RecordScan(corpus).search("cat canary", where=where, limit=limit) == found
+
+
+@pytest.mark.req("RET-10")
+def test_neighbours_count_among_records_of_one_session_alone_and_only_where_they_are_seen() -> None:
+    spoken = ["the canary", "lunch", "deploy it", "weather", "nothing", "much", "canary of another day"]
+
+    def neighbours(records: list[Record], *, include_sensitive: bool = True) -> dict[str, int]:
+        index = RankingIndex()
+        index.apply(records)
+        where = RankFilter(include_sensitive=include_sensitive, now=START)
+        found = index.search("deploy canary", where=where, limit=12)
+        return {hit.record_id: hit.neighbours for hit in found.hits}
+
+    def told(scope: Scope, source: Source) -> list[Record]:
+        return [
+            fact(
+                text,
+                record_id=RecordId(f"rec_{at}"),
+                scope=scope,
+                source=source,
+                created_at=START + timedelta(minutes=at),
+                sensitivity=Sensitivity.SENSITIVE if at == 0 else Sensitivity.NORMAL,
+            )
+            for at, text in enumerate(spoken)
+        ]
+
+    in_session = told(Scope(ScopeKind.SESSION, "s1"), Source())
+    weights = [rarity(frequency, len(spoken)) for frequency in (1, 2)]
+    counted = [impact(1, length=length) for length in (1, 1, 3)]
+    assert neighbours(in_session) == {
+        # Two places away.
+        "rec_0": TOKEN_SCALE * (3 * weights[0] * counted[0] // 10),
+        "rec_2": TOKEN_SCALE * (3 * weights[1] * counted[1] // 10),
+        # Four away: too far.
+        "rec_6": 0,
+    }
+    assert neighbours(told(WORKSPACE, Source(session_id="s1"))) == neighbours(in_session)
+    assert set(neighbours(told(WORKSPACE, Source())).values()) == {0}
+    assert neighbours(in_session, include_sensitive=False) == {"rec_2": 0, "rec_6": 0}
+
+
+@pytest.mark.req("RET-10")
+def test_a_neighbour_counts_less_with_every_place_on_either_side() -> None:
+    for sizes in (Sizes(), SMALL, Sizes(tail_documents_max=0)):
+        for places in (-4, -3, -2, -1, 1, 2, 3, 4):
+            said = {0: "deploy", places: "canary"}
+            records = [
+                fact(
+                    said.get(at, "lunch"),
+                    record_id=RecordId(f"rec_{at + 5}"),
+                    scope=Scope(ScopeKind.SESSION, "s1"),
+                    created_at=START + timedelta(minutes=at),
+                )
+                for at in range(-5, 6)
+            ]
+            index = RankingIndex(sizes)
+            index.apply(records)
+
+            found = index.search("deploy canary", where=RankFilter(now=START), limit=2)
+
+            tenths = {1: 5, 2: 3, 3: 2}.get(abs(places), 0)
+            gained = TOKEN_SCALE * (tenths * rarity(1, 11) * impact(1, length=1) // 10)
+            assert [hit.neighbours for hit in found.hits] == [gained, gained]
+            assert hits_of(found) == ranking(records, "deploy canary", RankFilter(now=START))[:2]

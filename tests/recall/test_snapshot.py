@@ -77,7 +77,7 @@ def test_a_loaded_index_answers_as_the_saved_one(index: RankingIndex, saved: Pat
 
 def test_what_is_not_there_or_is_something_else_is_not_loaded(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
-    (tmp_path / "other").write_text("runlore ranking index 2\n" + "x" * 500)
+    (tmp_path / "other").write_text("runlore ranking index 3\n" + "x" * 500)
 
     assert load_index(str(tmp_path / "absent")) is None
     assert load_index(str(tmp_path / "empty")) is None

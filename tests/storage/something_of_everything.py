@@ -223,6 +223,7 @@ def _fill_runs(tx: Transaction, runs: int) -> None:
         tx.pointers.put([pointer_to(memory(number))])
         tx.runs.put_receipt(_receipt(number))
         tx.captures.put(capture(number))
+        tx.outside_words.record(run(number).run_id, START, {"https://example.org": [number, -number]})
         tx.mined_runs.put(mined(number))
         tx.suggestions.insert(suggestion(number))
         _fill_skills(tx, number)

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from runlore.cli.background import end_daemon, start_detached
-from runlore.cli.connect import open_operations
+from runlore.client.connect import open_operations
 from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application

@@ -156,6 +156,7 @@ def readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     yield "/v1/memory/context", query, answers.write(goal)
     yield "/v1/memory/states", {}, answers.write(inside.states())
     yield "/v1/review", {}, answers.write(inside.review_list(ops.ReviewRequest()))
+    yield "/v1/inbox", {}, answers.write(inside.inbox(ops.InboxRequest()))
     yield "/v1/memory/radar/log", {}, answers.write(inside.radar_log())
     yield from learning_readings(filled)
     yield from session_readings(filled)

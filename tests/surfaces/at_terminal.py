@@ -38,6 +38,7 @@ def at_terminal(
     then: str = "",
     term: str = "",
     program: str = "runlore",
+    columns: int = 200,
 ) -> Seen:
     """Run a command at a terminal, and give an answer each time that it asks; the screen without colours.
 
@@ -45,7 +46,7 @@ def at_terminal(
     for the installed program: what edits its lines looks at that once, when it is loaded.
     """
     ours, theirs = pty.openpty()
-    environment = {**os.environ, **runlore.environment, "COLUMNS": "200", "NO_COLOR": "1"}
+    environment = {**os.environ, **runlore.environment, "COLUMNS": str(columns), "NO_COLOR": "1"}
     environment["TERM"] = term or "dumb"
     process: forked.Forked | subprocess.Popen[bytes]
     if term:
@@ -61,7 +62,7 @@ def at_terminal(
         process = forked.start(program, *words, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     try:
-        keys = [*answers, *([f"{LATER}{then}"] if then else [])]
+        keys: list[str | Callable[[], str]] = [*answers, *([f"{LATER}{then}"] if then else [])]
         text = _read(ours, keys, asked, lambda: process.send_signal(signal.SIGINT))
         return Seen(text=text.replace("\r\n", "\n"), code=process.wait(TIMEOUT_S))
     finally:
@@ -73,15 +74,17 @@ def at_terminal(
 def here(
     runlore: Runlore,
     *words: str,
-    answers: tuple[str, ...] = (),
+    answers: tuple[str | Callable[[], str], ...] = (),
     asked: str = "]: ",
     then: str = "",
     typed: str = "",
+    columns: int = 200,
 ) -> Seen:
-    """The same in this process, which has loaded everything already. `typed` is before anything is asked."""
+    """The same in this process, which has loaded everything already. `typed` is before anything is asked. An
+    answer may be a function, which is called when it is asked for."""
     ours, theirs = pty.openpty()
     os.write(ours, typed.encode())
-    keys = [*answers, *([f"{LATER}{then}"] if then else [])]
+    keys: list[str | Callable[[], str]] = [*answers, *([f"{LATER}{then}"] if then else [])]
     shown: list[str] = []
     main = threading.main_thread().ident
     assert main is not None
@@ -91,7 +94,7 @@ def here(
         )
     )
     kept, streams = dict(os.environ), (sys.stdin, sys.stdout, sys.stderr)
-    os.environ.update({**runlore.environment, "TERM": "dumb", "COLUMNS": "200", "NO_COLOR": "1"})
+    os.environ.update({**runlore.environment, "TERM": "dumb", "COLUMNS": str(columns), "NO_COLOR": "1"})
     typing.start()
     try:
         with ExitStack() as opened:
@@ -109,7 +112,9 @@ def here(
     return Seen(text=shown[0].replace("\r\n", "\n"), code=code)
 
 
-def _read(terminal: int, answers: list[str], asked: str, interrupt: Callable[[], None]) -> str:
+def _read(
+    terminal: int, answers: list[str | Callable[[], str]], asked: str, interrupt: Callable[[], None]
+) -> str:
     """Everything until the command lets go of the terminal."""
     seen, answered_at, until = b"", 0, time.monotonic() + TIMEOUT_S
     last = ""
@@ -127,10 +132,17 @@ def _read(terminal: int, answers: list[str], asked: str, interrupt: Callable[[],
         if not part:
             break
         seen += part
-        if answers and answers[0].startswith(LATER) and len(seen) > answered_at + ECHOED_BYTES_MAX:
-            _type(terminal, interrupt, answers.pop(0).removeprefix(LATER))
+        upcoming = answers[0] if answers else ""
+        if (
+            isinstance(upcoming, str)
+            and upcoming.startswith(LATER)
+            and len(seen) > answered_at + ECHOED_BYTES_MAX
+        ):
+            answers.pop(0)
+            _type(terminal, interrupt, upcoming.removeprefix(LATER))
         elif answers and seen.endswith(asked.encode()) and len(seen) > answered_at:
-            answered_at, last = len(seen), answers.pop(0)
+            answers.pop(0)
+            answered_at, last = len(seen), upcoming if isinstance(upcoming, str) else upcoming()
             _type(terminal, interrupt, last)
     return seen.decode(errors="replace")
 

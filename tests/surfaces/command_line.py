@@ -24,8 +24,9 @@ from tests.waiting import PATIENCE_S
 
 PROGRAM = Path(sys.executable).with_name("runlore")
 TIMEOUT_S = PATIENCE_S
-# The store's own: the database with its log, the lock, and the room that it keeps for a full disk.
-STORE_FILES = ("runlore.db", "lock", "ballast")
+# The store's own: the database with its log, the lock, and the room that it keeps for a full disk; and what
+# the last list of a terminal showed.
+STORE_FILES = ("runlore.db", "lock", "ballast", "last-list.json")
 
 Json = dict[str, Any]
 

@@ -145,6 +145,7 @@ TAKEN = {
     "approvals approve": {"ID"},
     "approvals deny": {"ID", "--reason"},
     "approvals answer": {"ID", "TEXT"},
+    "init": {"--yes"},
     "learn": {"PATH...", "--since", "--dry-run", "--report", "--enhance"},
     "why": {"RUN", "--sections"},
     "policy show": {"NAME"},
@@ -168,6 +169,6 @@ TAKEN = {
     "up": {"--detach", "--host", "--port", "--no-tcp"},
     "down": {"--timeout"},
     "logs": {"--lines", "-n", "--follow", "-f"},
-    "status": {"--verbose"},
+    "status": {"--all"},
     "version": set[str](),
 }

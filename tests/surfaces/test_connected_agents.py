@@ -118,3 +118,50 @@ def test_an_agent_is_told_what_a_person_confirmed_of_its_last_session(agent: str
 
     assert {name: content for name, content in files_of(home).items() if name in before} == before
     assert "runlore" not in "".join(content.decode() for content in files_of(home).values())
+
+
+def list_codex_hooks(home: Path) -> dict[str, tuple[str, str]]:
+    """The hooks as the real Codex knows them: by their keys their hashes, and whether it trusts them."""
+    asked = [
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "clientInfo": {"name": "test", "version": "1"},
+                "capabilities": {"experimentalApi": True},
+            },
+        },
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [str(home / "project")]}},
+    ]
+    with subprocess.Popen(
+        [AGENT_PROGRAMS / "codex", "app-server"],
+        env={name: os.environ[name] for name in ("PATH", "HOME")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(json.dumps(each) + "\n" for each in asked))
+        server.stdin.flush()
+        told = next(found for line in server.stdout if (found := json.loads(line)).get("id") == 2)
+        server.kill()
+    hooks = told["result"]["data"][0]["hooks"]
+    return {each["key"]: (each["currentHash"], each["trustStatus"]) for each in hooks}
+
+
+def test_what_status_says_of_trust_is_what_codex_has(home: Path) -> None:
+    runlore = Runlore(home / "runlore")
+    runlore.installed("connect", "codex", "--no-skills")
+    hooks = list_codex_hooks(home)
+    assert {trust for _, trust in hooks.values()} == {"untrusted"}
+    assert runlore.json("status")["agents"][0]["hooks"] == "Codex does not trust 4 of them"
+
+    with (home / ".codex" / "config.toml").open("a") as config:
+        for key, (digest, _) in hooks.items():
+            config.write(f'\n[hooks.state."{key}"]\ntrusted_hash = "{digest}"\n')
+
+    assert {trust for _, trust in list_codex_hooks(home).values()} == {"trusted"}
+    assert runlore.json("status")["agents"][0]["hooks"] == "ok"

@@ -3,6 +3,8 @@
 import ast
 import json
 import os
+import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -56,7 +58,7 @@ def requests(laptop: Runlore) -> list[str]:
 def test_it_is_one_file_of_the_standard_library_alone() -> None:
     tree = ast.parse(Path(PROGRAM).read_text())
     names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    assert set(names) <= {"json", "os", "socket", "sys", "time"}
+    assert set(names) <= {"_socket", "os", "sys", "time"}
     assert not any(isinstance(node, ast.ImportFrom) for node in ast.walk(tree))
 
 
@@ -87,6 +89,26 @@ def test_a_daemon_that_does_not_answer_holds_nobody_up(laptop: Runlore) -> None:
     assert len(spooled(laptop)) == 1
 
 
+@pytest.mark.req("CAP-8")
+def test_an_agent_connected_before_there_were_personas_is_heard_and_a_refused_report_is_told(
+    laptop: Runlore,
+) -> None:
+    agents = laptop.home / "agents"
+    (agents / "cursor.token").write_text(laptop.json("token", "create", "old", "--role", "agent")["secret"])
+    (agents / "persona").unlink()
+    laptop.installed("up", "--detach")
+
+    report(laptop.home, "beforeSubmitPrompt", json.dumps(PROMPT).encode())
+
+    assert requests(laptop) == ["Build it"]
+    (session,) = laptop.items("session", "list")
+    assert session["persona_id"] == (agents / "persona").read_text().strip()
+    assert not (agents / "cursor.lost").exists()
+    (agents / "cursor.token").write_text("revoked")
+    report(laptop.home, "stop", json.dumps(PROMPT).encode())
+    assert (agents / "cursor.lost").exists()
+
+
 def test_a_full_spool_and_a_state_root_that_cannot_be_written_are_no_ones_trouble(
     laptop: Runlore, tmp_path: Path
 ) -> None:
@@ -94,8 +116,17 @@ def test_a_full_spool_and_a_state_root_that_cannot_be_written_are_no_ones_troubl
     spool.mkdir()
     for number in range(2_000):
         (spool / f"{number:020d}-1.cursor.stop").touch()
+    lost = laptop.home / "agents" / "cursor.lost"
     report(laptop.home, "stop", json.dumps(PROMPT).encode())
     assert len(spooled(laptop)) == 2_000
+    assert lost.exists()
+    shutil.rmtree(spool)
+    lost.unlink()
+    report(laptop.home, "stop", b'{"conversation_id": "' + b"x" * 8 * 1024**2 + b'"}')
+    assert spooled(laptop) == []
+    assert laptop.text("status").count("a report of cursor was left out just now") == 1
+    found = json.loads(laptop.run("doctor", "--json").out)["findings"]
+    assert "a report of Cursor was left out" in str([each for each in found if each["check"] == "agents"])
     (tmp_path / "file").touch()
     report(tmp_path / "file", "stop", json.dumps(PROMPT).encode(), "--start")
     for content in (b"", b"  \n", b"no json", b"[]"):
@@ -106,3 +137,31 @@ def test_a_hook_that_may_starts_the_daemon(laptop: Runlore) -> None:
     report(laptop.home, "beforeSubmitPrompt", json.dumps(PROMPT).encode(), "--start")
     until(lambda: not spooled(laptop), told=lambda: spooled(laptop))
     assert requests(laptop) == ["Build it"]
+
+
+def start_report(home: Path, prompt: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-I", "-S", PROGRAM, str(home), "cursor", "beforeSubmitPrompt"]
+    started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert started.stdin is not None
+    with started.stdin as stdin:
+        stdin.write(json.dumps({**PROMPT, "conversation_id": prompt, "prompt": prompt}).encode())
+    return started
+
+
+def test_a_daemon_that_is_killed_and_two_that_race_lose_and_double_no_report(laptop: Runlore) -> None:
+    prompts = [f"Build part {number}" for number in range(12)]
+    pid = int(laptop.serve()["pid"])
+    reports = [start_report(laptop.home, prompt) for prompt in prompts[:8]]
+    assert reports[0].wait(PATIENCE_S) == 0
+    os.kill(pid, signal.SIGKILL)
+    reports += [start_report(laptop.home, prompt) for prompt in prompts[8:]]
+    assert {each.wait(PATIENCE_S) for each in reports} == {0}
+    assert len(spooled(laptop)) >= 4
+
+    words = [sys.executable, "-P", "-m", "runlore", "up", "--detach", "--home", str(laptop.home)]
+    racing = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)]
+    for each in racing:
+        each.wait(PATIENCE_S)
+    until(lambda: not spooled(laptop), told=lambda: spooled(laptop))
+
+    assert sorted(requests(laptop)) == sorted(prompts)

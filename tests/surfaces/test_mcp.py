@@ -289,7 +289,8 @@ def test_an_agent_that_starts_it_gets_a_daemon_and_a_token_of_its_own(
     note.write_text("an-agent-2")
     over_stdio(laptop, "2026-07-28", folder, propose)
     live = {each["name"] for each in laptop.items("token", "list") if each["revoked_at"] is None}
-    assert ("an-agent-3" in live, "an-agent-2" in live, note.exists()) == (True, False, False)
+    assert ("an-agent-3" in live, "an-agent-2" in live) == (True, False)
+    assert note.read_text().splitlines()[0] == "an-agent-3"
 
 
 @pytest.mark.req("SEC-2")

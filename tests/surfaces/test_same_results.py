@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.cli.connect import choose_settings, open_operations
+from runlore.client.connect import choose_settings, open_operations
 from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops

@@ -62,11 +62,11 @@ ENGINE = ("runlore.daemon.wiring", "runlore.daemon.operations", "runlore.flow", 
 # Of these, some are the areas of `domain`: packages with nothing but a docstring.
 # Folders count too.
 COMMANDS = {
-    ("version",): 32,
+    ("version",): 33,
     ("--help",): 11,
-    ("memory", "list", "--json"): 285,
-    ("memory", "search", "word", "--json"): 296,
-    ("status", "--json"): 292,
+    ("memory", "list", "--json"): 286,
+    ("memory", "search", "word", "--json"): 297,
+    ("status", "--json"): 293,
 }
 ALONE = (("version",), ("--help",))
 # Nothing is found, which is said in a line: that takes no table, and so no rich.

@@ -102,4 +102,7 @@ def _field(option: re.Match[str]) -> str:
         return f'"{name}": true' + (f" {told}" if told else "")
     if option["name"] in _LISTS and option["value"]:
         return f'"{name}": ["{option["value"]}"]'
-    return f'"{name}": {option["value"]}' if option["value"] else f'"{name}"'
+    value = option["value"]
+    if not value:
+        return f'"{name}"'
+    return f'"{name}": {value}' if value.isdigit() else f'"{name}": "{value}"'

@@ -59,7 +59,7 @@ class _Stored(Collector):
     def collect(self) -> Iterator[Metric]:
         with self._service.parts.store.snapshot() as snapshot:
             records, runs = snapshot.records.count(), snapshot.runs.count()
-            reviewable = waiting(snapshot, self._service.parts.clock.now())
+            number = waiting(self._service.parts, snapshot)
             sessions, jobs = snapshot.sessions.count(), snapshot.jobs.count()
             counters = snapshot.counters.values()
             sizes = {"journal": snapshot.journal.bytes(), "artifact": snapshot.runs.artifact_bytes()}
@@ -69,7 +69,7 @@ class _Stored(Collector):
             ("layer", "state"),
             {(layer, state): records.get((layer, state), 0) for layer in Layer for state in State},
         )
-        yield _gauge("runlore_waiting_for_review", "What the review list holds.", (), {(): reviewable})
+        yield _gauge("runlore_waiting_for_review", "What the inbox holds.", (), {(): number})
         yield _gauge("runlore_sessions", "Sessions.", (), {(): sessions})
         yield _gauge(
             "runlore_runs", "Runs, by status.", ("status",), {(s,): runs.get(s, 0) for s in RunStatus}

@@ -1,25 +1,26 @@
-"""An agent's own way to the daemon of a state root: a token with the role `agent`, kept in a private file.
+"""An agent's own way to the daemon of a state root: a token with the role `agent`, kept in a private file and
+bound to the persona of whoever the state root belongs to.
 
 The daemon is started where none runs. The operator's token makes the agent's once, and is not used again.
 """
 
 import os
-import re
 from contextlib import suppress
 from dataclasses import replace
 
 from runlore.atomic_write import atomic_write
-from runlore.cli.connect import connect_to_daemon, read_token_file
+from runlore.client.connect import connect_to_daemon, read_token_file
 from runlore.client.remote import RemoteOperations
 from runlore.client.transport import Transport
 from runlore.config.settings import Settings
+from runlore.daemon.agents_folder import agents_with_token, read_persona, token_path, write_persona
+from runlore.daemon.process.personas import make_persona
 from runlore.daemon.process.sockets import is_listening, socket_path
 from runlore.domain.access import Role
-from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Unavailable
-from runlore.ports.operations import MadeToken, NewToken, Operations
+from runlore.domain.errors import Conflict, Denied, NotFound, Unavailable
+from runlore.domain.session import PersonaId
+from runlore.ports.operations import MadeToken, NewToken, Operations, PersonaChange
 
-FOLDER = "agents"
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 _NAMES_TRIED_MAX = 100
 
 
@@ -36,10 +37,13 @@ def start_daemon(settings: Settings) -> None:
 
 
 def connect_as_agent(settings: Settings, agent: str) -> Transport:
-    """A connection with the agent's token; a token that is lost or revoked is made anew."""
+    """A connection with the agent's token; one that is lost, revoked or somebody else's is made anew."""
     path = token_path(settings.state_root, agent)
     start_daemon(settings)
+    persona_id = read_persona(settings.state_root)
     try:
+        if persona_id is not None and _read_note(path)[1:] != [persona_id]:
+            raise Denied(f"the token of {agent} is bound to no persona", code="token.persona")
         transport = _connect(settings, read_token_file(path))
         # Any call tells whether the token is still good.
         RemoteOperations(transport).states()
@@ -49,21 +53,34 @@ def connect_as_agent(settings: Settings, agent: str) -> Transport:
     return transport
 
 
+def settle_persona(settings: Settings, wanted: str | None) -> PersonaId:
+    """The persona of this state root's user: the one that is wanted, else the one that there is, else a new
+    one. Agents that have a token get one for it."""
+    present = read_persona(settings.state_root)
+    if present is not None and wanted in (None, present):
+        return present
+    transport = connect_as_operator(settings)
+    try:
+        operator = RemoteOperations(transport)
+        persona_id = make_persona(operator) if wanted is None else _take_persona(operator, wanted)
+    finally:
+        transport.close()
+    write_persona(settings.state_root, persona_id)
+    for agent in agents_with_token(settings.state_root):
+        connect_as_agent(settings, agent).close()
+    return persona_id
+
+
+def _take_persona(operator: Operations, wanted: str) -> PersonaId:
+    with suppress(Conflict):
+        operator.put_persona(PersonaChange(persona_id=PersonaId(wanted), expected_revision=0))
+    return PersonaId(wanted)
+
+
 def connect_as_operator(settings: Settings) -> Transport:
     """A connection with the operator's token."""
     start_daemon(settings)
     return _connect(settings, None)
-
-
-def token_path(state_root: str, agent: str) -> str:
-    """The file of an agent's token."""
-    if not _NAME.fullmatch(agent):
-        raise Invalid(
-            f"{agent[:80]!r} is no name for an agent",
-            code="mcp.agent",
-            hint="use small letters, digits and hyphens, such as claude-code",
-        )
-    return os.path.join(state_root, FOLDER, f"{agent}.token")
 
 
 def _connect(settings: Settings, secret: str | None) -> Transport:
@@ -78,35 +95,45 @@ def _connect(settings: Settings, secret: str | None) -> Transport:
 
 
 def _make_token(settings: Settings, agent: str, path: str) -> None:
-    """A new token. A name stays with its token for good, so later ones are numbered.
+    """A new token, in the place of the one before. A name stays with its token for good, so later ones are
+    numbered.
 
     Its name is noted before it is made: one whose secret was never written is revoked by the next attempt.
     """
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    note = f"{path}.name"
     transport = connect_as_operator(settings)
     try:
         operator = RemoteOperations(transport)
-        with suppress(FileNotFoundError), open(note, encoding="utf-8") as file, suppress(NotFound):
-            operator.revoke_token(file.read())
-        made = _create_token(operator, agent, note)
+        for name in _read_note(path)[:1]:
+            with suppress(NotFound):
+                operator.revoke_token(name)
+        made = _create_token(operator, agent, path, read_persona(settings.state_root))
     finally:
         transport.close()
     atomic_write(path, lambda file: file.write(f"{made.secret}\n".encode()))
-    os.unlink(note)
 
 
-def _create_token(operator: Operations, agent: str, note: str) -> MadeToken:
+def _read_note(path: str) -> list[str]:
+    """The name of the token in a file, and the persona that it is bound to, where it is bound to one."""
+    try:
+        with open(f"{path}.name", encoding="utf-8") as file:
+            return file.read().split("\n")
+    except (OSError, ValueError):
+        return []
+
+
+def _create_token(operator: Operations, agent: str, path: str, persona_id: PersonaId | None) -> MadeToken:
     taken = {token.name for token in operator.list_tokens()}
     for number in range(1, _NAMES_TRIED_MAX + 1):
         name = agent if number == 1 else f"{agent}-{number}"
         if name in taken:
             continue
-        atomic_write(note, lambda file, name=name: file.write(name.encode()))  # type: ignore[misc]
+        note = "\n".join(filter(None, (name, persona_id))).encode()
+        atomic_write(f"{path}.name", lambda file, note=note: file.write(note))  # type: ignore[misc]
         try:
-            return operator.create_token(NewToken(name=name, role=Role.AGENT))
+            return operator.create_token(NewToken(name=name, role=Role.AGENT, persona_id=persona_id))
         except Conflict:
-            os.unlink(note)
+            os.unlink(f"{path}.name")
     raise Conflict(
         f"there are {_NAMES_TRIED_MAX} tokens of {agent} already",
         code="token.taken",

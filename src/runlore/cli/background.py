@@ -19,7 +19,7 @@ from runlore.client.transport import Transport, unix_connect
 from runlore.config.settings import Settings
 from runlore.daemon.process.daemon_lock import DAEMON_LOCK_FILE, is_disk_full, prepare_private_root
 from runlore.daemon.process.sockets import read_daemon_file, socket_path
-from runlore.domain.errors import DISK_FULL, RunloreError, Unavailable
+from runlore.domain.errors import DISK_FULL, INDEX_BUILDING, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 
 START_S_MAX = 60.0
@@ -118,7 +118,9 @@ def _lacks(state_root: str, pid: int) -> str | None:
     with closing(transport), suppress(Unavailable):
         answer = transport.call("GET", "/readyz", repeatable=True, timeout_s=_READY_S)
         reasons = "; ".join(orjson.loads(answer.body)["reasons"])
-        return reasons if answer.status == 200 or DISK_FULL in reasons else None
+        # What it stores and answers with is all there; the disk or a search may keep somebody waiting.
+        is_serving = answer.status == 200 or any(code in reasons for code in (DISK_FULL, INDEX_BUILDING))
+        return reasons if is_serving else None
     return None
 
 

@@ -21,12 +21,23 @@ class CommandEntry(NamedTuple):
 
 
 PARTS = {
+    "init": CommandEntry(
+        "init", "init", "Set Runlore up in a minute: what your sessions teach, and which of it you want."
+    ),
     "up": CommandEntry("service", "up", "Start the daemon of a state root."),
     "down": CommandEntry("service", "down", "End the daemon of a state root; what it has begun is finished."),
     "logs": CommandEntry("service", "logs", "Show the log of the daemon."),
     "status": CommandEntry(
-        "service", "status", "Show where the state lies, what needs you, what it holds and what it does."
+        "service",
+        "status",
+        "Show what waits for you, what was learned this week, which agents are connected, and what is wrong.",
     ),
+    "remember": CommandEntry("remember", "remember", "Remember a sentence."),
+    "search": CommandEntry("remember", "search", "Search all that was stored, best match first."),
+    "forget": CommandEntry(
+        "memory", "forget", "Erase a record, a run or a session, and all derived from it."
+    ),
+    "inbox": CommandEntry("inbox", "inbox", "Go through all that waits for you."),
     "run": CommandEntry("run", "run", "Have Runlore's own agent work through a task."),
     "chat": CommandEntry("chat", "chat", "Talk with Runlore's own agent."),
     "folder": CommandEntry(
@@ -38,11 +49,11 @@ PARTS = {
     "learn": CommandEntry("learn", "learn", "Find skills worth keeping in the sessions of your agents."),
     "mcp": CommandEntry("mcp", "mcp", "Serve memory to an agent over MCP, on standard input and output."),
     "connect": CommandEntry(
-        "connecting",
+        "connect",
         "connect",
         "Connect an agent: it gets your memory with every input, and its sessions are learned from.",
     ),
-    "disconnect": CommandEntry("connecting", "disconnect", "Undo what `runlore connect` has changed."),
+    "disconnect": CommandEntry("connect", "disconnect", "Undo what `runlore connect` has changed."),
     "why": CommandEntry("why", "why", "Show what a run was given, what was left out, and why."),
     "backup": CommandEntry("upkeep", "backup", "Write a consistent copy of everything, while it is in use."),
     "restore": CommandEntry(

@@ -1,154 +1,151 @@
-"""Which Runlore a command talks to: one at an address, the daemon of the state root, or none but itself.
+"""`runlore connect` and `disconnect`: hooks, memory over MCP and skills for the agents that people use."""
 
-A daemon that starts holds the lock before its socket is there, and one that ends takes its socket away before
-it lets go of the lock. So both are looked at, again and again, for as long as an embedded command would wait.
-"""
+from datetime import UTC, datetime
+from typing import Annotated
 
-import os
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from runlore.cli import agent_access
+from runlore.cli.invocation import Invocation
+from runlore.cli.tables.table_cells import short_path
+from runlore.cli.terminal import say, say_spoken
+from runlore.cli.typer_commands import argument, option
+from runlore.config.settings import Settings
+from runlore.daemon.connected_agents import (
+    AGENTS,
+    AgentConnection,
+    FileChange,
+    make_connection,
+    skill_folders,
+    unused_folders,
+)
+from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
+from runlore.domain.record import JsonObject
 
-from runlore.config.settings import TOKEN_VARIABLE, Settings, read_settings
-from runlore.domain import limits
-from runlore.domain.errors import Denied, Invalid, Unavailable
-
-if TYPE_CHECKING:
-    from runlore.client.transport import Transport
-    from runlore.ports.operations import Operations
-
-TOKEN_FILE = "operator.token"
-_TOKEN_BYTES_MAX = 500
-_POLL_S = 0.02
-
-
-def choose_settings(
-    *, home: str | None, url: str | None, token_file: str | None, environment: Mapping[str, str]
-) -> Settings:
-    """The settings of a command. Its own words count before the environment, `--home` before RUNLORE_URL."""
-    settings = read_settings(home=home, environment=environment)
-    address = url if url is not None or home is not None else settings.url
-    if address is None:
-        if token_file is not None:
-            raise Invalid(
-                "--token-file is for a Runlore at an address, and none is named",
-                code="url.missing",
-                hint="give --url too; the daemon of a state root is reached with its own token",
-            )
-        return replace(settings, url=None, token=None)
-    token = read_token_file(token_file) if token_file is not None else (settings.token or "").strip()
-    return replace(settings, url=address, token=token or None)
+AgentArgument = Annotated[str, argument("AGENT", f"The agent: {', '.join(AGENTS)}.")]
+ProjectOption = Annotated[
+    str | None, option("--project FOLDER", "Only in this project; for all that you work on, if left out.")
+]
+DryRunOption = Annotated[bool, option("--dry-run", "Show what would change, and change nothing.")]
+# An agent runs only the hooks that the user trusts, and says nothing of the others.
+_TRUST = {
+    "codex": "Codex runs hooks only once you trust them: start `codex`, type /hooks, trust Runlore's.",
+    "claude-code": "Sessions that are open take it over when they start again.",
+}
 
 
-@contextmanager
-def open_operations(
-    settings: Settings, *, mounts_follow: bool = True, learns_s: float | None = None
-) -> Iterator["Operations"]:
-    """The operations: over HTTP, through the socket of the daemon, or embedded where there is neither: then
-    mounted skills are brought up to date last, unless somebody only wants to look, and with `learns_s` skills
-    are learned here."""
-    transport = (
-        _daemon(settings.state_root) if settings.url is None else connect_to_url(settings.url, settings.token)
-    )
-    if transport is None:
-        from runlore.daemon.wiring import open_embedded
+@dataclass(frozen=True, kw_only=True)
+class ConnectOptions:
+    """Where an agent is connected, and what of it."""
 
-        with open_embedded(settings, mounts_follow=mounts_follow, learns_s=learns_s) as operations:
-            yield operations
-        return
-    from runlore.client.remote import RemoteOperations
-
-    try:
-        yield RemoteOperations(transport)
-    finally:
-        transport.close()
+    project: ProjectOption = None
+    dry_run: DryRunOption = False
+    no_start: Annotated[bool, option("--no-start", "The hooks never start the daemon.")] = False
+    no_follow: Annotated[bool, option("--no-follow", "Do not read new sessions by itself.")] = False
+    no_skills: Annotated[bool, option("--no-skills", "Do not put your skills where it looks.")] = False
+    persona: Annotated[
+        str | None, option("--persona ID", "Who you are, as another machine of yours named you.")
+    ] = None
 
 
-def is_embedded(settings: Settings) -> bool:
-    """Whether a command works on the state root itself: no address is set, and no daemon has a socket."""
-    from runlore.daemon.process.sockets import socket_path
+def connect(call: Invocation, agent: AgentArgument, options: ConnectOptions) -> None:
+    """Connect an agent: it gets your memory with every input, and its sessions are learned from.
 
-    return settings.url is None and not os.path.exists(socket_path(settings.state_root))
+    Hooks, the MCP server and your skills are put into its settings; what others wrote there stays as it is.
+    `runlore disconnect` undoes it.
+    """
+    settings = _local(call)
+    connection = make_connection(settings.state_root, agent, options.project, starts=not options.no_start)
+    changes = connection.plan()
+    if not options.dry_run:
+        persona_id = agent_access.settle_persona(settings, options.persona)
+        agent_access.connect_as_agent(settings, agent).close()
+        # A daemon took its time to start, and agents write their settings at any time.
+        changes = connection.plan()
+        connection.connect(changes, follows=not options.no_follow, at=datetime.now(UTC))
+        mounted = [] if options.no_skills else _mount(call, settings, connection)
+    else:
+        mounted, persona_id = [], None
 
+    def show() -> None:
+        _show(changes, dry_run=options.dry_run, nothing=f"{AGENTS[agent].title} is connected already.")
+        if options.dry_run:
+            return
+        if changes:
+            say(f"{AGENTS[agent].title} is connected. What it is told and what it does is kept from now on.")
+        if mounted:
+            say(f"Your skills are in {', '.join(map(short_path, mounted))}.")
+        if agent in _TRUST:
+            say(_TRUST[agent])
+        say("`runlore status` shows when it last reported; `runlore disconnect` undoes all of it.", "dim")
 
-def connect_to_url(url: str, token: str | None) -> "Transport":
-    """A connection to the Runlore at an address."""
-    from runlore.client.addresses import transport_to
-
-    if token is None:
-        raise Denied(
-            f"there is no token for the Runlore at the address: {TOKEN_VARIABLE} is not set",
-            code="token.missing",
-            hint=f"set {TOKEN_VARIABLE}, or give --token-file with a file that holds the token alone",
-        )
-    return transport_to(url, token=token)
-
-
-def _daemon(state_root: str) -> "Transport | None":
-    """A connection to the daemon; None as soon as nobody holds the state root."""
-    from runlore.daemon.process.daemon_lock import lock_refusal
-
-    deadline = time.monotonic() + limits.LOCK_WAIT_S
-    while True:
-        transport = connect_to_daemon(state_root)
-        if transport is not None:
-            return transport
-        held = lock_refusal(state_root)
-        if held is None:
-            return None
-        if time.monotonic() >= deadline:
-            raise held
-        time.sleep(_POLL_S)
-
-
-def connect_to_daemon(state_root: str, secret: str | None = None) -> "Transport | None":
-    """A connection to the daemon of a state root with a token's secret, the operator's where none is given;
-    None where no daemon answers."""
-    from runlore.client.transport import Transport, unix_connect
-    from runlore.daemon.process.sockets import socket_path
-
-    path = socket_path(state_root)
-    if not os.path.exists(path):
-        return None
-    token_file = os.path.join(state_root, TOKEN_FILE)
-    try:
-        owner = os.stat(token_file).st_uid
-    except OSError:
-        owner = os.geteuid()
-    transport = Transport(
-        unix_connect(path, owner=owner), where=f"the daemon of {state_root}", host="runlore", token=None
-    )
-    try:
-        transport.open()
-    except Unavailable:
-        # What a dead daemon left behind.
-        return None
-    try:
-        transport.authorise(secret or read_token_file(token_file))
-    except BaseException:
-        transport.close()
-        raise
-    return transport
+    plain: JsonObject = {
+        "agent": agent,
+        "dry_run": options.dry_run,
+        "persona_id": persona_id,
+        "files": [{"path": change.path, "is": change.does} for change in changes],
+        "skills": list(mounted),
+    }
+    call.answer(plain, show)
 
 
-def read_token_file(path: str) -> str:
-    """The secret in a file that holds a token alone."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            secret = file.read(_TOKEN_BYTES_MAX + 1).strip()
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise Denied(
-            f"the token in {path} cannot be read: {why}",
-            code="token.file",
-            hint="name a file that holds the token alone and that this user can read",
-        ) from None
-    if not secret or len(secret) > _TOKEN_BYTES_MAX or "\n" in secret:
+def disconnect(
+    call: Invocation, agent: AgentArgument, project: ProjectOption = None, *, dry_run: DryRunOption = False
+) -> None:
+    """Undo what `runlore connect` has changed. What was learned stays.
+
+    Its files are as they were before; what you have changed in them since stays too.
+    """
+    settings = _local(call)
+    connection = make_connection(settings.state_root, agent, project, starts=True).recall()
+    changes = connection.plan_undo()
+    if not dry_run:
+        connection.undo(changes)
+        _unmount(settings, connection)
+    plain: JsonObject = {
+        "agent": agent,
+        "dry_run": dry_run,
+        "files": [{"path": change.path, "is": change.does} for change in changes],
+    }
+    nothing = f"{AGENTS[agent].title} is not connected."
+    call.answer(plain, lambda: _show(changes, dry_run=dry_run, nothing=nothing))
+
+
+def _local(call: Invocation) -> Settings:
+    settings = call.settings()
+    if settings.url is not None:
         raise Invalid(
-            f"{path} does not hold a token alone",
-            code="token.file",
-            hint="write the secret that `runlore token create` told into it, and nothing else",
+            "an agent is connected to a daemon of this machine, and --url or RUNLORE_URL names another one",
+            code="connect.url",
+            hint="run it where the agent runs, without --url",
         )
-    return secret
+    return settings
+
+
+def _mount(call: Invocation, settings: Settings, connection: AgentConnection) -> list[str]:
+    from runlore.daemon.skills.mounting import MountManager, usable_skills
+
+    folders = skill_folders(connection)
+    with call.operations() as operations:
+        skills = usable_skills(operations)
+        MountManager(settings.state_root).mount(folders, skills)
+    return list(folders) if skills else []
+
+
+def _unmount(settings: Settings, connection: AgentConnection) -> None:
+    from runlore.daemon.skills.mounting import MountManager
+
+    manager = MountManager(settings.state_root)
+    mounted = set(manager.folders())
+    if folders := tuple(folder for folder in unused_folders(connection) if folder in mounted):
+        manager.unmount(folders)
+
+
+def _show(changes: list[FileChange], *, dry_run: bool, nothing: str) -> None:
+    if not changes:
+        say(nothing)
+    for change in changes:
+        if not dry_run:
+            say(f"{change.does.capitalize()} {short_path(change.path)}")
+            continue
+        for line in change.diff():
+            say_spoken(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))

@@ -6,17 +6,17 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, TypeVar, cast, get_args
 
 import orjson
 import typer
 
-from runlore.cli.connect import choose_settings, open_operations
-from runlore.cli.terminal import let_go
+from runlore.cli.terminal import let_go, say
 from runlore.cli.typer_commands import CommandParameter, HelpfulCommand, option
+from runlore.client.connect import choose_settings, open_operations
 from runlore.config.settings import Settings
-from runlore.domain.errors import RunloreError, Unavailable
+from runlore.domain.errors import NotFound, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.limits import LIST_LIMIT_MAX
 from runlore.domain.record import JsonValue
@@ -50,11 +50,16 @@ class Invocation:
             home=self.home, url=self.url, token_file=self.token_file, environment=os.environ
         )
 
+    @contextmanager
     def operations(
         self, *, mounts_follow: bool = True, learns_s: float | None = None
-    ) -> AbstractContextManager["Operations"]:
+    ) -> Iterator["Operations"]:
         """The operations: of a Runlore elsewhere, of the daemon of the state root, or embedded on it."""
-        return open_operations(self.settings(), mounts_follow=mounts_follow, learns_s=learns_s)
+        settings = self.settings()
+        with open_operations(settings, mounts_follow=mounts_follow, learns_s=learns_s) as operations:
+            yield operations
+        if settings.url is None and not self.as_json:
+            _tell_news(settings.state_root)
 
     def project_folders(self, operations: "Operations", records: Iterable["Record"]) -> dict[str, str]:
         """The folders of the records' projects that have a hash for a name, for people to read: as far as the
@@ -92,6 +97,7 @@ class Invocation:
                 sys.stdout.buffer.write(document + b"\n")
             else:
                 show()
+                self._remember(plain)
             sys.stdout.flush()
         except BrokenPipeError:
             # The reader went away, as `head` does.
@@ -103,6 +109,46 @@ class Invocation:
                 code="answer.write",
                 hint="what was asked for is done; ask for the answer again, where there is room for it",
             ) from error
+
+    def _remember(self, plain: JsonValue) -> None:
+        """Keep the ids of what was shown, so that the next command can name it by its place."""
+        if not isinstance(plain, dict) or not any(name in plain for name in _NAMES_THINGS):
+            return
+        place = self.list_file()
+        # An empty list only takes the place of another.
+        is_full = any(plain.get(name) for name in _NAMES_THINGS)
+        if is_full or ("items" in plain and os.path.exists(place)):
+            from runlore.cli.last_list import remember_answer
+
+            remember_answer(place, plain)
+
+    def list_file(self) -> str:
+        """Where it is kept what was listed last."""
+        return os.path.join(self.settings().state_root, "last-list.json")
+
+
+# The types of ids that can be written short; `ThingId` is a record's, a run's or a session's.
+_ID_TYPES = frozenset({"RecordId", "SessionId", "RunId", "ApprovalId", "JobId", "ThingId"})
+# One of these is in every answer that lists or is a thing with an id.
+_NAMES_THINGS = ("items", "record_id", "session_id", "run_id", "approval_id", "job_id")
+
+
+def _tell_news(state_root: str) -> None:
+    """Say in one line, once and beside the answer, what the daemon has learned by itself."""
+    from runlore.daemon.news import take_news
+
+    if parts := _list_new(*take_news(state_root)):
+        new, ways = zip(*parts, strict=True)
+        say(f"{' and '.join(new)}: {' and '.join(ways)}", "yellow", on_stderr=True)
+
+
+def _list_new(suggestions: int, statements: int) -> list[tuple[str, str]]:
+    """What is new, and the command that shows it."""
+    counted = (
+        (suggestions, "suggestion", "`runlore skill save`"),
+        (statements, "statement", "`runlore memory review list`"),
+    )
+    return [(f"{count} new {what}{'s' * (count > 1)}", way) for count, what, way in counted if count]
 
 
 def command(
@@ -122,7 +168,16 @@ def command(
         def run(**options: object) -> None:
             named = {name: cast("str | None", options.pop(name)) for name in _PLACES}
             call = Invocation(as_json=bool(options.pop("as_json")), **named)
-            cast("Callable[..., None]", body)(call, **{p.name: _collect_options(p, options) for p in own})
+            act = cast("Callable[..., None]", body)
+            ids = _IdArguments(call, [field for p in own for field in _fields(p)])
+            taken = ids.read_listed(options)
+            try:
+                act(call, **{p.name: _collect_options(p, taken) for p in own})
+            except NotFound as error:
+                whole = ids.complete(taken)
+                if whole == taken:
+                    raise error from None
+                act(call, **{p.name: _collect_options(p, whole) for p in own})
 
         parameters = [expanded for p in own for expanded in _expand(p)] + _SHARED
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -131,6 +186,63 @@ def command(
         return body
 
     return register
+
+
+class _IdArguments:
+    """The arguments of a command that are ids, and may be written short."""
+
+    def __init__(self, call: Invocation, fields: Iterable[tuple[str, object]]) -> None:
+        self._call = call
+        self._kinds = {name: kind for name, annotation in fields if (kind := _id_kind(annotation))}
+
+    def read_listed(self, options: Mapping[str, object]) -> dict[str, object]:
+        """The options with ids for `@1` and `last`."""
+        return {name: self._each(name, value, self._find_listed) for name, value in options.items()}
+
+    def complete(self, options: Mapping[str, object]) -> dict[str, object]:
+        """The options with whole ids for their beginnings, as far as they name one thing."""
+        if not any(options.get(name) for name in self._kinds):
+            return dict(options)
+        from runlore.cli.last_list import complete_id
+
+        place = self._call.list_file()
+        with self._call.operations() as operations:
+
+            def whole(kind: str, text: str) -> str:
+                return complete_id(operations, place, kind, text) or text
+
+            return {name: self._each(name, value, whole) for name, value in options.items()}
+
+    def _each(self, name: str, value: object, change: Callable[[str, str], str]) -> object:
+        kind = self._kinds.get(name)
+        if kind is None:
+            return value
+        if isinstance(value, list):
+            return [change(kind, text) for text in value]
+        return change(kind, value) if isinstance(value, str) else value
+
+    def _find_listed(self, _kind: str, text: str) -> str:
+        if not (text == "last" or text.startswith("@")):
+            return text
+        from runlore.cli.last_list import find_listed, is_short
+
+        return find_listed(self._call.list_file(), text) if is_short(text) else text
+
+
+def _fields(parameter: inspect.Parameter) -> Iterator[tuple[str, object]]:
+    """The names and annotations of what a parameter takes."""
+    if not dataclasses.is_dataclass(parameter.annotation):
+        yield parameter.name, parameter.annotation
+        return
+    for field in dataclasses.fields(parameter.annotation):
+        yield field.name, field.type
+
+
+def _id_kind(annotation: object) -> str:
+    """The type of an id that an option takes and that may be short, by its name; else empty."""
+    kind = get_args(annotation)[0]
+    named = {getattr(each, "__name__", "") for each in (kind, *get_args(kind))}
+    return next(iter(named & _ID_TYPES), "")
 
 
 _PLACES = {"home": HomeOption, "url": UrlOption, "token_file": TokenFileOption}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from runlore.cli.failures import report
 from runlore.cli.invocation import Invocation
 from runlore.cli.options import shorten_text
-from runlore.cli.skills.saving import all_waiting
 from runlore.cli.terminal import progress_bar, say
 from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
@@ -24,6 +23,7 @@ from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
     from runlore.cli.session_reading import SessionsRead
+    from runlore.cli.tables.learn_tables import DryRun
     from runlore.daemon.mining.findings import LearnFindings, ReadingSummary
     from runlore.daemon.mining.past_decisions import PastDecision, Queue
     from runlore.daemon.mining.store_runs import Stored
@@ -88,7 +88,7 @@ def learn(call: Invocation, options: LearnOptions) -> None:
     if options.dry_run:
         _show_dry(call, options, sources)
     else:
-        _learn(call, options, sources)
+        learn_from(call, options, sources)
 
 
 def since_when(text: str, now: datetime) -> datetime:
@@ -106,11 +106,22 @@ def since_when(text: str, now: datetime) -> datetime:
 
 def _show_dry(call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
     from runlore.cli.tables import learn_tables
+
+    told = preview_sources(call, sources)
+    written = _write_report(options, told.findings, is_stored=False)
+    plain = {**dry_run_to_plain(told), "report": written}
+    call.answer(plain, lambda: learn_tables.show_dry_run(told, options.paths, report=written))
+
+
+def preview_sources(call: Invocation, sources: Sequence[TranscriptSource]) -> "DryRun":
+    """What these sources would teach; nothing is stored."""
+    from runlore.cli.tables.learn_tables import DryRun
+    from runlore.daemon.mining.dry_run import look_through
     from runlore.daemon.mining.past_decisions import split_decided
-    from runlore.domain.serialization.codec import serialize
 
     try:
-        findings = _looked_through(call, sources)
+        with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
+            findings = look_through(sources, progress=progress)
     except KeyboardInterrupt:
         stopped = RunloreError(
             "stopped; nothing was stored", code="learn.stopped", hint="the same command begins anew"
@@ -121,23 +132,27 @@ def _show_dry(call: Invocation, options: LearnOptions, sources: Sequence[Transcr
     waiting, decided = split_decided(findings.suggestions, before)
     findings = replace(findings, suggestions=waiting, statements=statements)
     beyond = findings.beyond_retention(policy, SystemClock().now())
-    written = _write_report(options, findings, is_stored=False)
-    plain: dict[str, JsonValue] = {
+    return DryRun(findings=findings, decided=decided, beyond_retention=beyond)
+
+
+def dry_run_to_plain(told: "DryRun") -> dict[str, JsonValue]:
+    from runlore.domain.serialization.codec import serialize
+
+    findings = told.findings
+    return {
         "dry_run": True,
         **_reading_to_plain(findings.reading),
-        "decided": [each.to_plain() for each in decided],
+        "decided": [each.to_plain() for each in told.decided],
         "settles_at": _time(findings.settles_at),
         "suggestions": [serialize(suggestion) for suggestion in findings.suggestions],
         "statements": [_statement_to_plain(statement) for statement in findings.statements],
         "left": dict(findings.left),
-        "beyond_retention": beyond,
-        "report": written,
+        "beyond_retention": told.beyond_retention,
     }
-    told = learn_tables.DryRun(findings=findings, decided=decided, beyond_retention=beyond)
-    call.answer(plain, lambda: learn_tables.show_dry_run(told, options.paths, report=written))
 
 
-def _learn(call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
+def learn_from(call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
+    """Store what these sources tell, and what they teach."""
     from runlore.cli.tables import learn_tables
 
     try:
@@ -188,11 +203,13 @@ def _store_and_suggest(
 ) -> "tuple[Stored, ops.SuggestAnswer, Queue, tuple[Record, ...], str | None, SessionsRead | None]":
     """What was stored, found and is waiting, and what came of the users' own words in this very call."""
     from runlore.cli.session_reading import read_sessions, write_requests
+    from runlore.daemon.agents_folder import has_agents
     from runlore.daemon.mining.dry_run import look_again
     from runlore.daemon.mining.local_transcripts import local_transcripts
     from runlore.daemon.mining.past_decisions import Queue, decided_in
-    from runlore.daemon.mining.proposing import waiting_statements
+    from runlore.daemon.mining.proposing import waiting_statements, waiting_suggestions
     from runlore.daemon.mining.store_runs import imported_runs, store
+    from runlore.daemon.news import mark_told
 
     with call.operations() as operations:
         before = {each.record_id for each in waiting_statements(operations)}
@@ -206,9 +223,13 @@ def _store_and_suggest(
             read = write_requests(operations, options.show_requests)
         elif options.enhance and not answer.paused:
             read = read_sessions(operations, is_quiet=call.as_json)
-        queue = Queue(waiting=all_waiting(operations), decided=decided_in(operations))
+        queue = Queue(waiting=waiting_suggestions(operations), decided=decided_in(operations))
         statements = waiting_statements(operations)
         new = tuple(each for each in statements if each.record_id not in before)
+        settings = call.settings()
+        if settings.url is None and has_agents(settings.state_root):
+            shown = [each.created_at for each in queue.waiting]
+            mark_told(settings.state_root, [*shown, *(each.created_at for each in statements)])
         if options.report is None:
             return stored, answer, queue, new, None, read
         runs = imported_runs(operations)
@@ -217,13 +238,6 @@ def _store_and_suggest(
         again = look_again(sources, suggestions, runs=runs, progress=progress)
         findings = replace(again, statements=statements)
     return stored, answer, queue, new, _write_report(options, findings, is_stored=True), read
-
-
-def _looked_through(call: Invocation, sources: Sequence[TranscriptSource]) -> "LearnFindings":
-    from runlore.daemon.mining.dry_run import look_through
-
-    with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
-        return look_through(sources, progress=progress)
 
 
 def _write_report(options: LearnOptions, findings: "LearnFindings", *, is_stored: bool) -> str | None:
@@ -241,6 +255,7 @@ def _known_before(
     """All that was decided, what is kept of runs, and what would be proposed of what users say, where there
     is a store that can tell it. Nothing is made for that, and where it cannot be opened the transcripts are
     looked through all the same."""
+    from runlore.daemon.agents_folder import read_persona
     from runlore.daemon.mining.past_decisions import decided_in
     from runlore.daemon.mining.proposing import StoredBefore, proposed_statements, stored_before
 
@@ -250,7 +265,9 @@ def _known_before(
         try:
             with call.operations(mounts_follow=False) as operations:
                 run_memory = run_memory_policy(operations.get_policy(PolicyName.RUN_MEMORY).policy)
-                statements = proposed_statements(findings.heard, stored_before(operations), now)
+                persona_id = None if settings.url is not None else read_persona(settings.state_root)
+                before = stored_before(operations, persona_id)
+                statements = proposed_statements(findings.heard, before, now)
                 return decided_in(operations), run_memory, statements
         except RunloreError as error:
             say(f"What was decided before is not known: {error.sentence}", "yellow", on_stderr=True)

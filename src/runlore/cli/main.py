@@ -51,7 +51,8 @@ def run(arguments: list[str]) -> int:
     """One command; every error becomes its exit code and a message on stderr."""
     as_json = "--json" in arguments
     try:
-        outcome = _command(app).main(args=arguments, prog_name="runlore", standalone_mode=False)
+        words = arguments or _first_words()
+        outcome = _command(app).main(args=words, prog_name="runlore", standalone_mode=False)
     except RunloreError as error:
         return report(error, as_json=as_json)
     except typer.TyperException as error:
@@ -63,6 +64,15 @@ def run(arguments: list[str]) -> int:
         # The outermost frame: whatever gets here is reported in the form that the caller asked for.
         return report_failure(error, as_json=as_json)
     return outcome if isinstance(outcome, int) else 0
+
+
+def _first_words() -> list[str]:
+    """What `runlore` alone means: at a terminal, while nothing is stored yet, the first minute."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return []
+    from runlore.cli.init import is_first_call
+
+    return ["init"] if is_first_call() else []
 
 
 def _writable(stream: TextIO | None) -> TextIO:

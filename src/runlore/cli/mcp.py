@@ -9,12 +9,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from runlore.cli import agent_access
-from runlore.cli.connect import connect_to_url
 from runlore.cli.invocation import Invocation
 from runlore.cli.typer_commands import option
+from runlore.client.connect import connect_to_url
 from runlore.client.remote import RemoteOperations
 from runlore.client.transport import Transport
 from runlore.config.settings import Settings
+from runlore.daemon.agents_folder import read_persona, token_path
 from runlore.daemon.calls.working_folders import WorkingFolder, working_folder
 from runlore.domain import limits
 from runlore.domain.access import Role
@@ -41,7 +42,7 @@ def mcp(
     from runlore.mcp.stdio import serve_stdio
 
     settings = call.settings()
-    agent_access.token_path(settings.state_root, agent)
+    token_path(settings.state_root, agent)
     connection = _Connection(settings, agent, is_operator=operator)
     try:
         serve_stdio(connection.caller_of)
@@ -63,7 +64,12 @@ class _Connection:
         from runlore.mcp.server import McpCaller
 
         role = Role.OPERATOR if self._is_operator else Role.AGENT
-        return McpCaller(role=role, open_operations=self._open, open_session=self._open_session)
+        return McpCaller(
+            role=role,
+            open_operations=self._open,
+            open_session=self._open_session,
+            persona_id=None if self._settings.url is not None else read_persona(self._settings.state_root),
+        )
 
     def close(self) -> None:
         if self._transport is not None:

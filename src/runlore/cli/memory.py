@@ -1,7 +1,7 @@
 """`runlore memory`: reading, searching, proposing, undoing, forgetting, exporting."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, NewType
 
 import typer
 
@@ -14,7 +14,8 @@ from runlore.cli.terminal import progress_bar, say
 from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
 from runlore.domain import limits
-from runlore.domain.record import PERSON_KINDS, JsonObject, Kind
+from runlore.domain.lazy import dataclass
+from runlore.domain.record import PERSON_KINDS, JsonObject, Kind, RecordId
 from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
 
@@ -66,6 +67,7 @@ def search(
         bool, option("--include-stale", "Search all states, active records first among equals.")
     ] = False,
     limit: options.SearchLimitOption = limits.SEARCH_LIMIT_DEFAULT,
+    explain: options.ExplainOption = False,
 ) -> None:
     """Search records, best match first.
 
@@ -83,7 +85,7 @@ def search(
     )
     with call.operations() as operations:
         hits = operations.search(request)
-    call.answer(answers.write_hits(text, hits), lambda: record_tables.show_hits(hits))
+    call.answer(answers.write_hits(text, hits), lambda: record_tables.show_hits(hits, explain=explain))
 
 
 @command(memory, "context")
@@ -210,11 +212,21 @@ def restore(call: Invocation, target: options.DecisionOptions) -> None:
     )
 
 
+ThingId = NewType("ThingId", RecordId)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetOptions(options.DecisionOptions):
+    """What is to be erased: a record, a run or a session."""
+
+    record_id: Annotated[ThingId, argument("ID", "The record's id.")]
+
+
 @command(memory, "forget")
 @mounts_following
 def forget(
     call: Invocation,
-    target: options.DecisionOptions,
+    target: ForgetOptions,
     dry_run: Annotated[bool, option("--dry-run", "Only show what would be erased.")] = False,
     yes: options.YesOption = False,
 ) -> None:

@@ -97,6 +97,7 @@ CapabilityOption = Annotated[
         example='{"deny_tools": ["shell"]}',
     ),
 ]
+ExplainOption = Annotated[bool, option("--explain", "Show the score, and the parts that it is made of.")]
 YesOption = Annotated[bool, option("--yes -y", "Do not ask.")]
 
 

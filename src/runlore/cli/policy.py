@@ -19,7 +19,7 @@ from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
-from runlore.domain.policies.policy import PolicyName, PolicyRevision, policy_remarks
+from runlore.domain.policies.policy import PolicyName, PolicyRevision
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.ports import operations as ops
 
@@ -37,7 +37,7 @@ _FILE_MIB_MAX = 1
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d{1,6})\]")
 _PATH = re.compile(r"[^.\[\]]+(\[\d{1,6}\]|\.[^.\[\]]+)*")
 # What stands beside the policy where `policy show --json` prints it, or where it is sent to the API.
-_BESIDE = frozenset({"name", "revision", "updated_at", "actor", "expected_revision"})
+_BESIDE = frozenset({"name", "revision", "updated_at", "actor", "expected_revision", "remarks"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,7 +347,7 @@ def _outlook(outlook: ops.Outlook, *, marked: bool = False) -> Cell:
 
 
 def _show_remarks(revision: PolicyRevision) -> None:
-    for remark in policy_remarks(revision):
+    for remark in revision.remarks:
         say(f"  {remark}", "yellow")
 
 

@@ -58,7 +58,16 @@ def list_waiting(
     with call.operations() as operations:
         waiting = operations.review_list(request)
         folders = call.project_folders(operations, (item.record for item in waiting.items))
-    call.answer(answers.write(waiting), lambda: record_tables.show_review(waiting, folders))
+        is_whole = not call.as_json and session is None and waiting.next_cursor is None
+        inbox = operations.inbox(ops.InboxRequest(limit=1)) if is_whole else None
+
+    def show() -> None:
+        record_tables.show_review(waiting, folders)
+        number = sum(inbox.counts.values()) if inbox is not None else 0
+        if number > len(waiting.items):
+            say(f"{number:,} wait{'s' if number == 1 else ''} for you in all: `runlore inbox`", "dim")
+
+    call.answer(answers.write(waiting), show)
 
 
 @command(review, "confirm")

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import orjson
@@ -16,7 +17,7 @@ from runlore.cli.terminal import say
 from runlore.cli.typer_commands import option
 from runlore.config.settings import URL_VARIABLE, Settings, read_port, state_root_of
 from runlore.daemon.process.sockets import DaemonFile, is_listening, read_daemon_file, running, socket_path
-from runlore.domain.errors import Invalid, NotFound, Unavailable
+from runlore.domain.errors import INDEX_BUILDING, Invalid, NotFound, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 
@@ -208,7 +209,8 @@ def _tell_started(call: Invocation, settings: Settings, daemon: DaemonFile, lack
         for note in damage:
             say(f"{note} [store.damaged]", "red")
         if lacks:
-            say(f"It reads, and writes nothing yet: {lacks}", "yellow")
+            able = "It serves" if INDEX_BUILDING in lacks else "It reads, and writes nothing yet"
+            say(f"{able}: {lacks}", "yellow")
 
     call.answer(told, show)
 
@@ -263,10 +265,23 @@ def _readable(line: str) -> str:
 
 def status(
     call: Invocation,
-    verbose: Annotated[bool, option("--verbose -v", "Show all that there is to tell.")] = False,
+    everything: Annotated[bool, option("--all --verbose -v", "Show all that there is to tell.")] = False,
 ) -> None:
-    """Show where the state lies, what needs you, what it holds and what it does."""
+    """Show what waits for you, what was learned this week, which agents are connected, and what is wrong."""
     from runlore.cli.tables import service_tables
+    from runlore.daemon import answers
 
-    show = service_tables.show_whole_status if verbose else service_tables.show_status
-    call.ask(lambda operations: operations.status(), lambda answer: show(answer, where_text(call.settings())))
+    learned = None
+    with call.operations() as operations:
+        answer = operations.status()
+        if not call.as_json and not everything:
+            learned = service_tables.count_learned(operations, datetime.now(UTC))
+
+    def show() -> None:
+        where = where_text(call.settings())
+        if learned is None:
+            service_tables.show_whole_status(answer, where)
+        else:
+            service_tables.show_status(answer, where, learned)
+
+    call.answer(answers.write(answer), show)

@@ -191,7 +191,8 @@ def create(
     call: Invocation,
     binding: BindingOptions,
     *,
-    session_id: Annotated[SessionId | None, option("--id ID", "Its id; made by Runlore if left out.")] = None,
+    # A text, and no id of something there: `last` and `@1` stand for nothing here.
+    session_id: Annotated[str | None, option("--id ID", "Its id; made by Runlore if left out.")] = None,
     agent: Annotated[str | None, option("--agent NAME", "The agent that works in it.")] = None,
     private: Annotated[bool, option("--private", "Store nothing of it beyond its existence.")] = False,
     working_folder: Annotated[
@@ -203,7 +204,7 @@ def create(
     if working_folder is not None and call.settings().url is None:
         working_folder = folder_of(working_folder)
     request = ops.NewSession(
-        session_id=session_id,
+        session_id=None if session_id is None else SessionId(session_id),
         title=binding.title or "",
         persona_id=binding.persona,
         project_ids=binding.project,

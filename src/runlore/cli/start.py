@@ -1,7 +1,8 @@
 """What `make up` does once everything is set up: `python -m runlore.cli.start`.
 
-It starts a daemon where none is running, on another port where its own is taken, shows its status, and tells
-what to try next. Calling it again does no harm.
+It starts a daemon where none is running, on another port where its own is taken, and goes on with
+`runlore init`; without a terminal it shows the status, and tells what to try next. Calling it again does no
+harm.
 """
 
 import os
@@ -12,18 +13,20 @@ from runlore.cli.background import start_detached
 from runlore.cli.failures import report
 from runlore.cli.main import run
 from runlore.cli.service import on_a_port
+from runlore.cli.skills.prompt import is_terminal
 from runlore.config.settings import read_settings
 from runlore.daemon.process.logs import log_path
 from runlore.daemon.process.sockets import is_listening, socket_path
 from runlore.domain.errors import RunloreError
 
-_NEXT = """
-Runlore runs in the background. What next:
+_PATH = """
+Runlore runs in the background; `runlore down` ends it. So that you can call it by its name:
   export PATH="$PWD/.venv/bin:$PATH"
-  runlore status              what it holds and does
-  runlore session create      a conversation, to which any agent can post its runs: README.md shows how
-  make tour                   a short tour of reviewed memory, on a scratch state root
-  runlore down                end it
+"""
+_NEXT = """What next:
+  runlore init           what your sessions teach, and setting it up, in a minute
+  runlore connect AGENT  memory in each prompt of an agent, such as claude-code
+  make tour              a short tour with sessions of others, on a scratch state root
 """
 
 
@@ -39,7 +42,9 @@ def main() -> None:
             print("Runlore is up.")
     except RunloreError as error:
         sys.exit(report(error, as_json=False))
-    sys.stdout.flush()
+    print(_PATH, flush=True)
+    if is_terminal():
+        sys.exit(run(["init"]))
     code = run(["status"])
     if code == 0:
         print(_NEXT, end="")

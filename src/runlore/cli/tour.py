@@ -1,9 +1,10 @@
 """A short guided tour on a scratch state root: `python -m runlore.cli.tour`.
 
-It runs the real commands in processes of their own, shows what they print, and leaves nothing behind.
-On a terminal it waits for Enter between the steps.
+It runs the real commands in processes of their own on a few made-up sessions, shows what they print, and
+leaves nothing behind. On a terminal it waits for Enter between the steps.
 """
 
+import json
 import os
 import re
 import shutil
@@ -11,16 +12,18 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from dataclasses import dataclass
 
 # What a shell reads as one line with the next.
 _GOES_ON = " \\"
+_SESSIONS = 3
 _ID = re.compile(r"rec_[0-9a-z]{26}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TourStep:
-    """One command. FIRST and SECOND stand for the ids that the two proposals were given."""
+    """One command, and what to look at. FIRST stands for the first id that was shown."""
 
     says: str
     command: tuple[str, ...]
@@ -28,65 +31,59 @@ class TourStep:
 
 STEPS = (
     TourStep(
-        says="Nothing is remembered because a model said it. A proposal is a candidate first.",
-        command=(
-            "memory",
-            "profile",
-            "propose",
-            "--key",
-            "editor",
-            "--value",
-            "vim",
-            "--reason",
-            "said on day one",
-        ),
+        says="Your agents leave sessions behind. Here are three in which the same work was done. This reads"
+        " them and stores nothing.",
+        command=("learn", "sessions", "--dry-run"),
     ),
     TourStep(
-        says="It waits, and the inbox shows what confirming it would do.",
-        command=("memory", "review", "list"),
+        says="Without --dry-run what they teach is stored, and waits for you.", command=("learn", "sessions")
     ),
-    TourStep(says="You confirm it: now it is active.", command=("memory", "review", "confirm", "FIRST")),
+    TourStep(says="You keep what repeats as a skill.", command=("skill", "save", "release-version")),
     TourStep(
-        says="Minds change. The new value is a proposal too.",
-        command=(
-            "memory",
-            "profile",
-            "propose",
-            "--key",
-            "editor",
-            "--value",
-            "helix",
-            "--reason",
-            "switched in May",
-        ),
+        says="It is put where your agents look for skills; --dry-run only says where.",
+        command=("skill", "mount", "--user", "--dry-run"),
     ),
     TourStep(
-        says="The inbox puts what is active beside what would replace it.",
+        says="What you said that lasts waits too: nothing is remembered because a model said it.",
         command=("memory", "review", "list"),
     ),
     TourStep(
-        says="Confirming supersedes the old record in the same transaction.",
-        command=("memory", "review", "confirm", "SECOND"),
+        says="You confirm it: from now on it is in use.", command=("memory", "review", "confirm", "FIRST")
     ),
     TourStep(
-        says="Search ranks by words, rarest first, and shows what the score is made of.",
-        command=("memory", "search", "which editor"),
+        says="It is found by its words, and agents get it with the prompts that it bears on.",
+        command=("memory", "search", "what to run before a release"),
     ),
-    TourStep(
-        says="It was a mistake. Rolling back keeps the history, and --restore brings the old value back.",
-        command=("memory", "rollback", "SECOND", "--restore", "--reason", "back to vim"),
-    ),
-    TourStep(says="Every move is an event. Nothing was overwritten.", command=("memory", "history", "FIRST")),
-    TourStep(says="That is all there is in the store.", command=("status",)),
+    TourStep(says="The rest is one command away.", command=("status",)),
 )
+
+
+def write_sessions(folder: str) -> None:
+    """Three sessions as JSON lines; in the last one the user says something that lasts."""
+    os.makedirs(folder)
+    before = time.time() - 2 * 3600
+    for number in range(1, _SESSIONS + 1):
+        rule = " Always run make check before you tag a release." if number == _SESSIONS else ""
+        lines: list[object] = [{"role": "user", "content": f"Release version 1.{number}.0.{rule}"}]
+        for place, command in enumerate(
+            (f"make build VERSION=1.{number}.0", "make check", f"git tag v1.{number}.0")
+        ):
+            call = {"id": str(place), "name": "bash", "arguments": {"command": command}}
+            lines.append({"role": "assistant", "tool_calls": [call]})
+            lines.append({"role": "tool", "tool_call_id": str(place), "content": "done", "exit_code": 0})
+        lines.append({"role": "assistant", "content": "Released."})
+        with open(os.path.join(folder, f"day-{number}.jsonl"), "w", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(line)}\n" for line in lines)
+        # A session that was written to just now may still go on.
+        os.utime(file.name, (before, before))
 
 
 def main() -> None:
     waits = sys.stdin.isatty() and sys.stdout.isatty()
     with tempfile.TemporaryDirectory(prefix="runlore-tour-") as scratch:
-        print("Runlore: reviewed memory and earned skills for AI agents. A tour in ten steps.\n")
-        ids: list[str] = []
-        columns = shutil.get_terminal_size().columns
+        write_sessions(os.path.join(scratch, "sessions"))
+        print(f"Runlore: reviewed memory and earned skills for AI agents. A tour in {len(STEPS)} steps.\n")
+        columns, ids = shutil.get_terminal_size().columns, list[str]()
         for number, step in enumerate(STEPS, start=1):
             print(textwrap.fill(f"{number}. {step.says}", columns) + "\n")
             code = _run(step, scratch, ids)
@@ -98,9 +95,8 @@ def main() -> None:
                 except (KeyboardInterrupt, EOFError):
                     print("\nThe tour ends here; its state root is gone again.")
                     return
-    print("\nThe tour's state root is gone again. Your own starts with your first command:")
-    proposal = ("memory profile propose", "--key editor", "--value vim", '--reason "I said so"')
-    print(command_lines(["  .venv/bin/runlore", *proposal], columns))
+    print("\nThe tour's state root is gone again. With your own sessions it takes a minute:")
+    print("  .venv/bin/runlore init")
 
 
 def command_lines(words: list[str], columns: int) -> str:
@@ -115,17 +111,18 @@ def command_lines(words: list[str], columns: int) -> str:
 
 
 def _run(step: TourStep, scratch: str, ids: list[str]) -> int:
-    names = dict(zip(("FIRST", "SECOND"), ids, strict=False))
-    arguments = [names.get(word, word) for word in step.command]
+    arguments = [ids[0] if word == "FIRST" else word for word in step.command]
     words = ["$ runlore", *(f'"{word}"' if " " in word else word for word in arguments)]
     print(command_lines(words, shutil.get_terminal_size().columns), flush=True)
     done = subprocess.run(
-        [sys.executable, "-m", "runlore", *arguments],
+        [sys.executable, "-P", "-m", "runlore", *arguments],
+        cwd=scratch,
         # Its output is read here, and shown where this is: it has to fit there.
         env={
             **os.environ,
-            "RUNLORE_HOME": scratch,
+            "RUNLORE_HOME": os.path.join(scratch, "runlore"),
             "RUNLORE_DATABASE_URL": "",
+            "RUNLORE_URL": "",
             "COLUMNS": str(shutil.get_terminal_size().columns),
         },
         stdout=subprocess.PIPE,
@@ -133,8 +130,7 @@ def _run(step: TourStep, scratch: str, ids: list[str]) -> int:
         check=False,
     )
     print(done.stdout, flush=True)
-    if "propose" in step.command:
-        ids.extend(_ID.findall(done.stdout)[:1])
+    ids.extend(_ID.findall(done.stdout))
     return done.returncode
 
 

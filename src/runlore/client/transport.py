@@ -1,7 +1,8 @@
 """HTTP/1.1 to a Runlore, over a unix socket, TCP or TLS.
 
-It is small and loads next to nothing, because a hook starts with every prompt of an agent. One connection is
-kept between calls. A call whose connection broke is made once more only where that cannot do it twice.
+It is small and loads next to nothing, because every command starts with it. Connections are kept between
+calls, and threads may call at the same time, each over a connection of its own. A call whose connection
+broke is made once more only where that cannot do it twice.
 """
 
 import os
@@ -9,6 +10,7 @@ import select
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from runlore import __version__
 from runlore.client.event_stream import EventStream, read_listening
@@ -18,13 +20,15 @@ from runlore.domain.errors import Invalid, Unavailable
 CALL_S = 60.0
 CONNECT_S = 5.0
 _CHUNK_BYTES = 1 << 20
+# So many connections are kept for the next calls; what threads open beyond that is closed behind its call.
+_KEPT_MAX = 8
 _QUEUE_POLL_S = 0.02
 
 Connect = Callable[[float], socket.socket]
 
 
 class Transport:
-    """Calls to one server, one after the other. `where` names it in errors."""
+    """Calls to one server, from any thread. `where` names it in errors."""
 
     def __init__(
         self, connect: Connect, *, where: str, host: str, token: str | None, prefix: str = ""
@@ -35,7 +39,8 @@ class Transport:
         self._fixed = [f"Host: {host}", f"User-Agent: runlore/{__version__}", "Accept: application/json"]
         if token is not None:
             self.authorise(token)
-        self._kept: socket.socket | None = None
+        # Taken from and added to by one act each, which no other thread can come between.
+        self._kept: list[socket.socket] = []
 
     def authorise(self, token: str) -> None:
         if not (token.isascii() and token.isprintable() and token.strip() == token and token):
@@ -48,7 +53,7 @@ class Transport:
 
     def open(self) -> None:
         """Connect now, so that whoever is not there is known before the first call."""
-        self._kept = self._connection(CONNECT_S)
+        self._kept.append(self._connection(CONNECT_S))
 
     def call(
         self,
@@ -73,6 +78,8 @@ class Transport:
                     self._where, f"nothing within {timeout_s:g} s", may_be_done=may_be_done
                 ) from error
             except OSError as error:
+                # The others were opened to the same server, which may have gone.
+                self.close()
                 if is_last:
                     raise unreachable(self._where, _error_text(error), may_be_done=may_be_done) from error
         raise AssertionError("the last attempt answers or raises")
@@ -100,9 +107,9 @@ class Transport:
         return unreachable(self._where, _error_text(error), may_be_done=False)
 
     def close(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        with suppress(IndexError):
+            while True:
+                self._kept.pop().close()
 
     def _head(self, method: str, path: str, headers: Mapping[str, str], length: int) -> bytes:
         lines = [f"{method} {self._prefix}{path} HTTP/1.1", *self._fixed]
@@ -113,13 +120,14 @@ class Transport:
         return "\r\n".join([*lines, "", ""]).encode("ascii")
 
     def _take_connection(self, timeout_s: float, *, may_be_done: bool) -> socket.socket:
-        """The kept connection where it is still good, else a new one."""
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            if not _has_ended(kept):
-                kept.settimeout(timeout_s)
-                return kept
-            kept.close()
+        """A kept connection that is still good, else a new one."""
+        with suppress(IndexError):
+            while True:
+                kept = self._kept.pop()
+                if not _has_ended(kept):
+                    kept.settimeout(timeout_s)
+                    return kept
+                kept.close()
         return self._connection(timeout_s, may_be_done=may_be_done)
 
     def _connection(self, timeout_s: float, *, may_be_done: bool = False) -> socket.socket:
@@ -137,8 +145,8 @@ class Transport:
         except BaseException:
             connection.close()
             raise
-        if is_sent and answer.keeps_alive:
-            self._kept = connection
+        if is_sent and answer.keeps_alive and len(self._kept) < _KEPT_MAX:
+            self._kept.append(connection)
         else:
             connection.close()
         return answer

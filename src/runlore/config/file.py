@@ -11,10 +11,14 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 
 
-class DatabaseTable(BaseModel):
-    """`[database]`: where records are kept."""
+class ConfigTable(BaseModel):
+    """A table of the file: what it does not know is refused, and nothing is converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class DatabaseTable(ConfigTable):
+    """`[database]`: where records are kept."""
 
     url: str = Field(
         default="",
@@ -22,10 +26,8 @@ class DatabaseTable(BaseModel):
     )
 
 
-class ServerTable(BaseModel):
+class ServerTable(ConfigTable):
     """`[server]`: where the daemon listens, and whom it listens to."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     host: str = Field(
         default=HOST_DEFAULT,
@@ -53,10 +55,8 @@ class ServerTable(BaseModel):
     )
 
 
-class ProviderTable(BaseModel):
+class ProviderTable(ConfigTable):
     """`[models.providers.NAME]`: where models are asked."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     kind: Literal["openai", "anthropic"] | None = Field(
         default=None,
@@ -75,10 +75,8 @@ class ProviderTable(BaseModel):
     )
 
 
-class ModelsTable(BaseModel):
+class ModelsTable(ConfigTable):
     """`[models]`: which models there are, and which one is asked."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     default: str = Field(
         default="",
@@ -99,10 +97,8 @@ _SEEDED = (
 )
 
 
-class EmbeddingTable(BaseModel):
+class EmbeddingTable(ConfigTable):
     """`[embedding]` and `[skills.embedding]`: what makes vectors of texts."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     provider: Literal["", "http", "local"] = Field(
         default="",
@@ -138,20 +134,16 @@ class EmbeddingTable(BaseModel):
     )
 
 
-class AutoSaveTable(BaseModel):
+class AutoSaveTable(ConfigTable):
     """`[skills.auto_save]`: a beginning for that part of the skills policy."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     enabled: bool | None = Field(default=None, description=_SEEDED)
     require_llm: bool | None = Field(default=None, description=_SEEDED)
     max_per_run: int | None = Field(default=None, description=_SEEDED)
 
 
-class SkillCurationTable(BaseModel):
+class SkillCurationTable(ConfigTable):
     """`[skills.curation]`: a beginning for that part of the skills policy."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     staleness_days: int | None = Field(default=None, description=_SEEDED)
     auto_prune: bool | None = Field(default=None, description=_SEEDED)
@@ -160,10 +152,8 @@ class SkillCurationTable(BaseModel):
     skip_reset_days: int | None = Field(default=None, description=_SEEDED)
 
 
-class SkillsTable(BaseModel):
+class SkillsTable(ConfigTable):
     """`[skills]`: a beginning for the skills policy, and the embedding backend of skills."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     learn: bool | None = Field(default=None, description=_SEEDED)
     llm_learn: bool | None = Field(default=None, description=_SEEDED)
@@ -182,10 +172,8 @@ class SkillsTable(BaseModel):
     )
 
 
-class ApprovalTable(BaseModel):
+class ApprovalTable(ConfigTable):
     """`[agent.approval]`: which calls of Runlore's own agent a person is asked about."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     shell: Literal["ask", "allow", "deny"] = Field(
         default="ask", description="What is done with a command that no pattern names: ask, allow or deny."
@@ -213,10 +201,8 @@ class ApprovalTable(BaseModel):
     )
 
 
-class AgentTable(BaseModel):
+class AgentTable(ConfigTable):
     """`[agent]`: Runlore's own agent."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     model: str = Field(
         default="",
@@ -274,10 +260,10 @@ class AgentTable(BaseModel):
     )
 
 
-class ConfigFile(BaseModel):
+class ConfigFile(ConfigTable):
     """The whole file. Unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, title="Runlore config.toml")
+    model_config = ConfigDict(title="Runlore config.toml")
 
     database: DatabaseTable = Field(default_factory=DatabaseTable, description="Where records are kept.")
     server: ServerTable = Field(

@@ -35,6 +35,8 @@ BUILT_IN = (
         api_key_env="ANTHROPIC_API_KEY",
     ),
 )
+# The agents that are installed here, asked by starting their programs.
+AGENT_PROGRAMS = Provider(name="agent", kind=ProviderKind.PROGRAM, base_url="")
 _BY_KIND = {provider.kind: provider for provider in BUILT_IN}
 _BY_NAME = {provider.name: provider for provider in BUILT_IN}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
@@ -52,12 +54,13 @@ class ModelSettings:
     """The model that is asked where a policy names none (empty: none), and the providers by their names."""
 
     default: str = ""
-    providers: tuple[Provider, ...] = BUILT_IN
+    providers: tuple[Provider, ...] = (*BUILT_IN, AGENT_PROGRAMS)
 
 
 def read_models(table: "ModelsTable | None", environment: Mapping[str, str], path: str) -> ModelSettings:
     tables = {} if table is None else table.providers
-    providers = {**_BY_NAME, **{name: _provider(name, tables[name], path) for name in tables}}
+    own = {name: _provider(name, tables[name], path) for name in tables}
+    providers = {**_BY_NAME, AGENT_PROGRAMS.name: AGENT_PROGRAMS, **own}
     chosen, named = environment.get(MODEL_VARIABLE, "").strip(), MODEL_VARIABLE
     if not chosen and table is not None:
         chosen, named = table.default, f"models.default in {path}"
@@ -91,6 +94,11 @@ def _provider(name: str, table: "ProviderTable", path: str) -> Provider:
         raise _wrong(
             f"{where[:80]!r} in {path} has a name that no model can be named by",
             "use up to 32 lower-case letters, digits, - and _",
+        )
+    if name == AGENT_PROGRAMS.name:
+        raise _wrong(
+            f"{where} in {path} takes the name under which programs of agents are asked",
+            "choose another name",
         )
     if table.kind is None and name not in _BY_NAME:
         raise _wrong(

@@ -12,6 +12,7 @@ from runlore.ports.operations.areas import AREA_OF_OPERATION
 # What is not done in the module of its area: few ask for it, and others do not load it.
 _APART = {
     "capturing": "backfill_capture delete_run_memories work_jobs",
+    "inbox": "inbox",
     "projection": "goal_context",
     "reading": "plan_reading read_sessions",
     "trials": "test_policy",
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from runlore.daemon.operations.agent import AgentActs
     from runlore.daemon.operations.capturing import CaptureActs
     from runlore.daemon.operations.hooks import HookActs
+    from runlore.daemon.operations.inbox import InboxActs
     from runlore.daemon.operations.learning import LearningActs
     from runlore.daemon.operations.library import LibraryActs
     from runlore.daemon.operations.projection import ProjectionActs
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     class Application(
         RecordActs,
         ReviewActs,
+        InboxActs,
         RadarActs,
         LearningActs,
         TrialActs,

@@ -270,7 +270,13 @@ def read_backup(parts: BackupParts, path: str, progress: Progress = ignore_progr
         header, rows = Archive().rows(file)
         for _ in _read(rows, file, progress, total=2 * size):
             pass
-        _check_schema(header, int(parts.store.description()["schema"]))
+        schema = int(parts.store.description()["schema"])
+        if header.schema != schema:
+            raise Invalid(
+                f"the backup has schema {header.schema}, and this store {schema}",
+                code="backup.format",
+                hint=f"restore it with Runlore {header.runlore_version:.40}, which wrote it, then update",
+            )
         file.seek(0)
         archive = Archive()
         _, rows = archive.rows(file)
@@ -387,15 +393,6 @@ def _read(
         yield row
         if number % _TOLD_ROWS == 0:
             progress(done + file.tell(), total)
-
-
-def _check_schema(header: BackupHeader, schema: int) -> None:
-    if header.schema != schema:
-        raise Invalid(
-            f"the backup has schema {header.schema}, and this store {schema}",
-            code="backup.format",
-            hint=f"restore it with Runlore {header.runlore_version:.40}, which wrote it, then update",
-        )
 
 
 def _load(parts: BackupParts, rows: Iterable[DumpRow]) -> None:

@@ -33,6 +33,7 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
 from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.flow.capture.provenance import conversation_provenance
+from runlore.flow.origins import trace_text
 from runlore.ports.operations import NewCandidate
 from runlore.ports.store import Collections
 
@@ -89,7 +90,8 @@ def candidate_provenance(
     said = TRUSTED
     if caller.role is Role.AGENT:
         evidence = _evidence_runs(collections, request.evidence_refs)
-        said = _agent_provenance(collections, caller, sessions, scope=request.scope, evidence=evidence)
+        heard = _agent_provenance(collections, caller, sessions, scope=request.scope, evidence=evidence)
+        said = inherit((heard, trace_text(collections, request.content)))
     return inherit((said, *(record.provenance for record in parents))) if parents else said
 
 

@@ -21,6 +21,7 @@ from runlore.domain.agent.approval_rules import Stance
 from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.run import MemoryState
 from runlore.domain.runs.job import JobState
+from runlore.domain.timestamps import format_time
 from runlore.flow.policies import current_learning
 from runlore.ports.model import ModelFailure
 from runlore.ports.operations import Diagnosis, Finding
@@ -338,6 +339,12 @@ def _agents(parts: Parts, _repair: bool) -> Iterator[Finding]:
             yield Finding(
                 check="agents", outcome=OK, detail=f"hooks of {where} are in place, and never reported"
             )
+        if each.lost_at is not None:
+            detail = f"a report of {where} was left out at {format_time(each.lost_at)}"
+            hint = (
+                "it was over 8 MiB, or 2,000 waited for a daemon; what a transcript has is read all the same"
+            )
+            yield Finding(check="agents", outcome=OK, detail=detail, hint=hint)
 
 
 def _derived_finding(check: str, detail: str, *, repaired: bool, hint: str) -> Finding:

@@ -139,7 +139,12 @@ class SystemClock:
                 _log.warning("the clock is right again")
             self._right_at, self._right_s, self._step = wall, steady, None
         elif self._is_nearer_to_what_is_certain(wall, expected, steady):
-            self._go_back(wall, steady)
+            # Believe a clock at once that is set right: what it said before was never certain.
+            start = Readings(certain_at=self._certain(steady)).at_start(wall)
+            self._certain_at, self._certain_s, self._read_at = start.certain_at, steady, start.read_at
+            self._right_at, self._right_s, self._step = wall, steady, None
+            self._latest = from_milliseconds(0)
+            _log.warning("the clock was set back to %s, and is followed", format_time(wall))
         elif self._step is None or abs(by - self._step.by) > STEP:
             self._step = _Step(by=by, seen_s=steady)
             _log.warning("%s", self._doubt())
@@ -157,14 +162,6 @@ class SystemClock:
     def _is_nearer_to_what_is_certain(self, wall: datetime, expected: datetime, steady: float) -> bool:
         """Whether a clock that was ahead of what is certain was set back towards that."""
         return self._read_at is not None and self._certain(steady) - STEP <= wall < expected
-
-    def _go_back(self, wall: datetime, steady: float) -> None:
-        """Believe a clock at once that is set right: what it said before was never certain."""
-        start = Readings(certain_at=self._certain(steady)).at_start(wall)
-        self._certain_at, self._certain_s, self._read_at = start.certain_at, steady, start.read_at
-        self._right_at, self._right_s, self._step = wall, steady, None
-        self._latest = from_milliseconds(0)
-        _log.warning("the clock was set back to %s, and is followed", format_time(wall))
 
     def _follow(self, wall: datetime, expected: datetime, steady: float) -> None:
         """Believe a step that has held; nothing is deleted by it before it has held for longer."""

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 import runlore.hook
-from runlore.agents.hooks.connected import connections, last_report
 from runlore.agents.hooks.connection import AgentConnection, FileChange, read_connection
 from runlore.agents.hooks.installing import Connecting
 from runlore.agents.hooks.reports import AGENTS, find_agent
+from runlore.daemon.agents_folder import last_loss, last_report, persona_path, read_records, token_path
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
@@ -24,11 +24,13 @@ __all__ = ["AGENTS", "AgentConnection", "FileChange", "make_connection", "skill_
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectedAgent:
-    """An agent that is connected; `trouble` is what keeps its hooks from working, and `hint` mends it."""
+    """An agent that is connected; `lost_at` is when a report was last left out, `trouble` what keeps its
+    hooks from working, and `hint` mends that."""
 
     name: str
     project: str | None
     reported_at: datetime | None
+    lost_at: datetime | None = None
     trouble: str = ""
     hint: str = ""
 
@@ -62,14 +64,14 @@ def skill_folders(connection: AgentConnection) -> tuple[str, ...]:
 def unused_folders(connection: AgentConnection) -> tuple[str, ...]:
     """Where it looks for skills, and no other agent that is connected does."""
     state_root = connection.to.state_root
-    others = (read_connection(state_root, record) for record in connections(state_root).values())
+    others = (read_connection(state_root, record) for record in read_records(state_root).values())
     used = {folder for other in others if other is not None for folder in skill_folders(other)}
     return tuple(folder for folder in skill_folders(connection) if folder not in used)
 
 
 def list_connected(state_root: str) -> Iterator[ConnectedAgent]:
     """Every agent that is connected, for the user or in a project."""
-    for record in connections(state_root).values():
+    for record in read_records(state_root).values():
         connection = read_connection(state_root, record)
         if connection is not None:
             trouble, hint = _find_trouble(connection)
@@ -77,6 +79,7 @@ def list_connected(state_root: str) -> Iterator[ConnectedAgent]:
                 name=connection.agent,
                 project=connection.to.project,
                 reported_at=last_report(state_root, connection.agent),
+                lost_at=last_loss(state_root, connection.agent),
                 trouble=trouble,
                 hint=hint,
             )
@@ -89,6 +92,7 @@ def agents_to_plain(state_root: str) -> list[JsonValue]:
             "project": each.project,
             "hooks": each.trouble or "ok",
             "reported_at": None if each.reported_at is None else format_time(each.reported_at),
+            "lost_at": None if each.lost_at is None else format_time(each.lost_at),
         }
         for each in list_connected(state_root)
     ]
@@ -96,12 +100,17 @@ def agents_to_plain(state_root: str) -> list[JsonValue]:
 
 def _find_trouble(connection: AgentConnection) -> tuple[str, str]:
     again = f"`runlore connect {connection.agent}` puts it right"
-    for path, what in ((connection.to.python, "Python"), (connection.to.hook, "the hook program")):
+    state_root = connection.to.state_root
+    needed = {
+        connection.to.python: "Python",
+        connection.to.hook: "the hook program",
+        token_path(state_root, connection.agent): "the token",
+        persona_path(state_root): "the persona that they report for",
+    }
+    for path, what in needed.items():
         if not os.path.exists(path):
             return f"{what} is gone", again
     try:
-        if not os.path.exists(os.path.join(connection.to.state_root, "agents", f"{connection.agent}.token")):
-            return "the token is gone", again
         changes = connection.plan()
     except RunloreError as error:
         return error.sentence, error.hint

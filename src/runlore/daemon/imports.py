@@ -228,7 +228,11 @@ def _history(plain: JsonValue) -> History:
 def _replay(events: Sequence[RecordEvent]) -> Plain:
     plain: Plain = {}
     for number, event in enumerate(events, start=1):
-        _check_overwritten(plain, event)
+        # Read what an event replaces: it is stored too, and not seen when the record is read at the end.
+        # `state` and `revision` are checked with every event, and an empty place says nothing.
+        replaced = plain.keys() & event.changes.keys() - _CHECKED_WITH_EVENTS
+        if any(plain[name] is not None for name in replaced):
+            _read(plain)
         start = plain.get("state")
         plain.update(event.changes)
         made = (plain.get("record_id"), plain.get("revision"), plain.get("state"))
@@ -249,16 +253,6 @@ def _read(plain: Plain) -> Record:
     if serialize(record) != plain:
         raise wrong_import(f"holds an event of record {record.record_id} that says what no record has")
     return record
-
-
-def _check_overwritten(plain: Plain, event: RecordEvent) -> None:
-    """Read what an event replaces: it is stored too, and not seen when the record is read at the end.
-
-    `state` and `revision` are checked with every event, and an empty place says nothing.
-    """
-    replaced = plain.keys() & event.changes.keys() - _CHECKED_WITH_EVENTS
-    if any(plain[name] is not None for name in replaced):
-        _read(plain)
 
 
 def _check_event(event: RecordEvent, layer: Layer) -> None:

@@ -5,7 +5,12 @@ from typing import TypeAlias
 
 import orjson
 
+from runlore.daemon.calls.access import may_use
+from runlore.daemon.parts import Parts
 from runlore.daemon.skills.library import SkillLibrary
+from runlore.domain import limits
+from runlore.domain.access import Caller
+from runlore.domain.agent.approval import Approval, ApprovalState
 from runlore.domain.policies.policy import PolicyName, policy_to_plain
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
@@ -14,7 +19,7 @@ from runlore.domain.suggestion import SuggestionState
 from runlore.domain.timestamps import format_time
 from runlore.flow.model_budget import budget_day, usage_on
 from runlore.flow.policies import current_learning, current_policy, current_retention, current_run_memory
-from runlore.flow.review.inbox import count_waiting
+from runlore.flow.review.inbox import count_waiting, waiting_for_review
 from runlore.ports.model import ModelPurpose, Models
 from runlore.ports.store import Collections
 
@@ -54,9 +59,26 @@ def overview(collections: Collections, *, models: Models, library: SkillLibrary,
     }
 
 
-def waiting(collections: Collections, now: datetime) -> int:
-    """What waits for review: as many as its list shows."""
-    return count_waiting(collections.records, now)
+def waiting_approvals(parts: Parts, snapshot: Collections, caller: Caller | None = None) -> list[Approval]:
+    """What runs ask, those included that are not stored; what a caller may decide, or all of it."""
+    states = frozenset({ApprovalState.WAITING})
+    asked = (
+        *snapshot.approvals.page(limit=limits.LIST_LIMIT_MAX, states=states),
+        *(each for each in parts.agent.waiting.all() if each.state in states),
+    )
+    sessions = {each.session_id: snapshot.sessions.find(each.session_id) for each in asked}
+    usable = {
+        name
+        for name, session in sessions.items()
+        if session is not None and (caller is None or may_use(caller, session))
+    }
+    return [each for each in asked if each.session_id in usable]
+
+
+def waiting(parts: Parts, snapshot: Collections) -> int:
+    """How many wait for a person: as many as the inbox lists."""
+    now = parts.clock.now()
+    return count_waiting(snapshot, waiting_for_review(now), now) + len(waiting_approvals(parts, snapshot))
 
 
 def _sessions(collections: Collections) -> Plain:

@@ -56,8 +56,18 @@ class Parts:
     beginning: Callable[[Parts, Caller], Beginning]
     bound: Callable[[Parts, Caller], Operations]
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody else shares the database: the embedded one has no other writer under its lock."""
+        return self.store.description().get("engine") == "sqlite"
+
     def operations(self, caller: Caller) -> Operations:
         return self.bound(self, caller)
+
+    @property
+    def followers(self) -> tuple[IndexSync, IndexSync]:
+        """The indexes that searches wait for."""
+        return self.follower, self.run_follower
 
     def note_clock(self) -> None:
         """Note for the next process what this one has read of the machine's clock, if it reads that one."""
@@ -72,7 +82,7 @@ class Parts:
             self.models.close()
             self.library.close()
             self.meaning.close()
-            self.follower.close()
-            self.run_follower.close()
+            for follower in self.followers:
+                follower.close()
         finally:
             self.store.close()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from runlore.daemon import agents_folder
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.timestamps import from_milliseconds
@@ -21,12 +22,13 @@ from runlore.hook import SPOOL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from runlore.agents.hooks import connected, reports
+    from runlore.agents.hooks import reports
+    from runlore.daemon import news
     from runlore.daemon.mining import local_transcripts, store_runs
     from runlore.domain.runs import transcript
     from runlore.ports import operations as ops
 else:
-    connected = LazyModule("runlore.agents.hooks.connected")
+    news = LazyModule("runlore.daemon.news")
     reports = LazyModule("runlore.agents.hooks.reports")
     local_transcripts = LazyModule("runlore.daemon.mining.local_transcripts")
     store_runs = LazyModule("runlore.daemon.mining.store_runs")
@@ -39,6 +41,7 @@ _LOOK_EVERY_S = 60.0
 _SUGGEST_EVERY_S = 600.0
 _LOOKED_BACK = timedelta(days=30)
 _REPORT_NOTED_S = 5.0
+_HEARD_AFTER_S = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -54,6 +57,7 @@ class TranscriptWatch:
         self._looked_s: float | None = None
         self._suggested_s: float | None = None
         self._unsuggested = 0
+        self._count_s: float | None = None
 
     def note_report(self, agent: str) -> None:
         """Note that an agent has reported, for those who ask whether its hooks work."""
@@ -62,9 +66,10 @@ class TranscriptWatch:
             return
         self._noted[agent] = now_s
         with suppress(OSError):
-            os.makedirs(os.path.join(self._root, connected.FOLDER), mode=0o700, exist_ok=True)
+            path = agents_folder.report_path(self._root, agent)
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-            os.close(os.open(connected.report_path(self._root, agent), flags, 0o600))
+            os.close(os.open(path, flags, 0o600))
 
     def read_soon(self, agent: str, session: str, path: str) -> None:
         """Have a session's transcript read: its last run is done."""
@@ -75,17 +80,36 @@ class TranscriptWatch:
         """Take what was spooled, read what is due, and look around now and then; whether there was work."""
         worked = self._drain(operations)
         for agent, session, path in self._take_due():
-            self._read(operations, _settle(_find(agent, session, path)))
+            found = self._find(agent, session, path)
+            self._read(operations, [replace(source, is_ended=True) for source in found])
             worked = True
         now_s = self._elapsed()
         if self._looked_s is None or now_s - self._looked_s >= _LOOK_EVERY_S:
             self._looked_s = now_s
             if is_followed(self._root):
+                # First, so that what waited before anything was read is no news.
+                news.count_news(self._root, operations)
                 self._read(operations, local_transcripts.local_transcripts().find((), since=_long_ago()))
         if self._unsuggested and (self._suggested_s is None or now_s - self._suggested_s >= _SUGGEST_EVERY_S):
             self._suggested_s, self._unsuggested = now_s, 0
             operations.suggest(ops.SuggestRequest())
+            self._count_s = now_s
+        if self._count_s is not None and now_s >= self._count_s:
+            self._count_s = None
+            news.count_news(self._root, operations)
         return worked
+
+    def _find(self, agent: str, session: str, path: str) -> "Iterable[transcript.TranscriptSource]":
+        """The sources of one session: where its hook says, else where its agent keeps them. A hook may name
+        any file; one that lies elsewhere is nobody's transcript."""
+        reader, transcripts = reports.find_agent(agent).reader, local_transcripts.local_transcripts()
+        if not path:
+            found = transcripts.find((), since=_long_ago())
+            return [each for each in found if each.agent is reader and session in (each.part or each.path)]
+        connected = agents_folder.read_records(self._root).values()
+        if not local_transcripts.is_transcript(path, connected):
+            return ()
+        return [each for each in transcripts.find([path]) if each.agent is reader]
 
     def _take_due(self) -> list[tuple[str, str, str]]:
         now_s = self._elapsed()
@@ -101,6 +125,9 @@ class TranscriptWatch:
             return
         answer = store_runs.store(operations, local_transcripts.local_transcripts(), found)
         self._unsuggested += answer.stored
+        if answer.stored:
+            # What is in them is heard in the background, in a moment.
+            self._count_s = self._elapsed() + _HEARD_AFTER_S
 
     def _drain(self, operations: "ops.Operations") -> bool:
         folder = os.path.join(self._root, SPOOL)
@@ -141,22 +168,7 @@ class TranscriptWatch:
 
 def is_followed(state_root: str) -> bool:
     """Whether an agent is connected here, and its transcripts are to be read as they grow."""
-    return any(each.get("follows", True) for each in connected.connections(state_root).values())
-
-
-def _find(agent: str, session: str, path: str) -> "Iterable[transcript.TranscriptSource]":
-    """The sources of one session: where its hook says, else where its agent keeps them."""
-    transcripts = local_transcripts.local_transcripts()
-    if path:
-        return transcripts.find([path]) if os.path.lexists(path) else ()
-    reader = reports.find_agent(agent).reader
-    found = transcripts.find((), since=_long_ago())
-    return [source for source in found if source.agent is reader and session in (source.part or source.path)]
-
-
-def _settle(sources: "Iterable[transcript.TranscriptSource]") -> "list[transcript.TranscriptSource]":
-    """The sources with what the hook has told: the last run of each is done."""
-    return [replace(source, is_ended=True) for source in sources]
+    return any(each.get("follows", True) for each in agents_folder.read_records(state_root).values())
 
 
 def _long_ago() -> datetime:

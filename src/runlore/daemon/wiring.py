@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from runlore.config.model_families import load_families
 from runlore.config.settings import read_settings
+from runlore.daemon.agents_folder import local_operator
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.background.jobs import do_on_leaving, finish_earlier_learning, finish_learning
 from runlore.daemon.boot import boot, seed_skills_policy
@@ -20,11 +21,11 @@ from runlore.daemon.search.learning_vectors import LearningVectors
 from runlore.daemon.skills.library import LibraryParts, SkillLibrary
 from runlore.daemon.skills.mount_notes import MountNotes
 from runlore.daemon.transcript_watch import TranscriptWatch
-from runlore.domain.access import LOCAL_OPERATOR, Caller
+from runlore.domain.access import Caller
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.run import ProcessId
-from runlore.flow.project.feeds import RunFeed
+from runlore.flow.prompt_context.feeds import RunFeed
 from runlore.models.configured import ConfiguredChat, ConfiguredModels
 from runlore.models.model_choice import ModelChoice
 from runlore.skill_files.root import SkillRoot
@@ -57,6 +58,8 @@ RUN_INDEX_NAME = os.path.join(INDEX_FOLDER, "runs.snapshot")
 WORDS_NAME = os.path.join(INDEX_FOLDER, "skills.words")
 # So many skills that were read anew are worth a file.
 _SAVED_FROM = 8
+# Where programs of agents are asked as models: nothing that happens there is learned.
+PROGRAMS_FOLDER = "programs"
 VECTORS_NAME = os.path.join(INDEX_FOLDER, "learnings.vectors")
 # So many records a command looks at one by one in the time that numpy takes to load.
 _SCANNED_CHANGES_MAX = 200
@@ -223,7 +226,7 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids, *, scanned_
         process_id=process_id,
         families=load_families(),
         private_runs=PrivateRuns(),
-        models=ConfiguredModels(_choice(settings)),
+        models=ConfiguredModels(_choice(settings), programs_folder=os.path.join(root, PROGRAMS_FOLDER)),
         meaning=LearningVectors(
             store,
             clock,
@@ -285,7 +288,7 @@ def _library(settings: Settings, store: Store, clock: Clock, ids: Ids) -> SkillL
 @contextmanager
 def open_embedded(
     settings: Settings,
-    caller: Caller = LOCAL_OPERATOR,
+    caller: Caller | None = None,
     *,
     mounts_follow: bool = True,
     learns_s: float | None = None,
@@ -300,7 +303,7 @@ def open_embedded(
     try:
         if learns_s is not None and parts.models.is_configured:
             finish_earlier_learning(parts)
-        yield Application(parts, caller)
+        yield Application(parts, caller or local_operator(settings.state_root))
         # Nobody follows them any more, and what they did is remembered with the rest.
         parts.agent.close()
         with suppress(Unavailable):

@@ -9,7 +9,8 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
-from runlore.domain.scope import Scope
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import PersonaId
 from runlore.domain.text.storable import is_storable
 
 TokenId = NewType("TokenId", str)
@@ -31,14 +32,19 @@ class Role(StrEnum):
 class Caller:
     """Who calls: the name that events and `created_by` carry, its role, and the scopes it is limited to.
 
-    No scopes is no limit. An agent's reads always name a session, which narrows them further.
+    No scopes is no limit. An agent's reads always name a session, which narrows them further. Sessions that
+    it makes are bound to its persona; an agent that has one reaches no other.
     """
 
     actor: str
     role: Role
     scopes: frozenset[Scope] | None = None
+    persona_id: PersonaId | None = None
 
     def reaches(self, scope: Scope) -> bool:
+        is_bound = self.role is Role.AGENT and self.persona_id is not None
+        if is_bound and scope.kind is ScopeKind.PERSONA:
+            return scope.id == self.persona_id
         return self.scopes is None or scope in self.scopes
 
 
@@ -59,9 +65,10 @@ class AccessToken:
     created_at: datetime
     created_by: str
     revoked_at: datetime | None = None
+    persona_id: PersonaId | None = None
 
     def caller(self) -> Caller:
-        return Caller(actor=self.name, role=self.role, scopes=self.scopes)
+        return Caller(actor=self.name, role=self.role, scopes=self.scopes, persona_id=self.persona_id)
 
 
 def check_token_name(name: str) -> str:

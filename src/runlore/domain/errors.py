@@ -5,6 +5,7 @@ Surfaces translate them (exit codes, HTTP statuses); nothing here knows how they
 
 # The code of what a full disk keeps from being written, wherever that is noticed.
 DISK_FULL = "store.disk-full"
+INDEX_BUILDING = "index.building"
 
 
 class RunloreError(Exception):

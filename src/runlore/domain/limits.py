@@ -14,6 +14,9 @@ EVIDENCE_REFS_MAX = 64
 BOTH_HOLD_MAX = 64
 TAINT_SOURCES_MAX = 64
 TAINT_SOURCE_CHARS_MAX = 4_000
+# How many fingerprints of words from outside are kept, and for how long.
+OUTSIDE_WORDS_MAX = 500_000
+OUTSIDE_WORDS_DAYS = 365
 
 QUERY_CHARS_MAX = 4_000
 SEARCH_LIMIT_DEFAULT = 12
@@ -25,6 +28,8 @@ REVIEW_RIVALS_MAX = 10_000
 # Of how many candidates on one subject it is looked whether one says the same.
 SAME_SUBJECT_MAX = 200
 REVALIDATIONS_LISTED_MAX = 100
+# Of how many waiting records on a subject that is in use it is looked whether they contradict it.
+CONTESTED_LISTED_MAX = 1_000
 COMPACTION_SOURCES_MAX = 50
 RADAR_FINDINGS_MAX = 1_000
 IMPORT_BYTES_MAX = 4 * 1024**3
@@ -102,6 +107,8 @@ PROCESS_HEARTBEAT_S = 5
 
 MODEL_QUESTION_BYTES_MAX = 1024**2
 MODEL_ANSWER_BYTES_MAX = 1024**2
+# A program that is asked takes so long to start; less than a job is held beyond the time of its question.
+MODEL_PROGRAM_START_S = 20
 MODEL_OUTPUT_TOKENS_MAX = 8_192
 MODEL_RETRY_AFTER_S_MAX = 86_400
 # A turn of a conversation: all that is sent, the stream as it comes, and what is in it.

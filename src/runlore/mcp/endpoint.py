@@ -82,6 +82,7 @@ class McpEndpoint:
             role=caller.role,
             open_operations=lambda: operations,
             open_session=lambda: self._session_of(caller, operations),
+            persona_id=caller.persona_id,
         )
 
     def _session_of(self, caller: Caller, operations: Application) -> SessionId:

@@ -21,15 +21,16 @@ from runlore.daemon import answers
 from runlore.daemon.skills.file_text import render_skill
 from runlore.domain.errors import Invalid, NotFound, RunloreError
 from runlore.domain.lazy import dataclass
-from runlore.domain.record import RecordId
-from runlore.mcp.tools import BY_NAME, SESSION, TOOLS, MemoryTool
+from runlore.domain.record import Kind, RecordId
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.mcp.tools import BY_NAME, REMEMBER, SESSION, TOOLS, MemoryTool
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from runlore.domain.access import Role
-    from runlore.domain.session import SessionId
+    from runlore.domain.session import PersonaId, SessionId
 
 INSTRUCTIONS = (
     "Runlore is reviewed memory. Search it before you ask the user what they may have said before; propose"
@@ -43,11 +44,13 @@ _MARKDOWN, _JSON = "text/markdown", "application/json"
 
 @dataclass(frozen=True, kw_only=True)
 class McpCaller:
-    """Who calls: their role, the operations bound to them, and the session that they speak for."""
+    """Who calls: their role, the operations bound to them, the session that they speak for, and whose they
+    are."""
 
     role: Role
     open_operations: Callable[[], ops.Operations]
     open_session: Callable[[], SessionId]
+    persona_id: PersonaId | None = None
 
 
 CallerOf = Callable[["ServerRequestContext[Any, Any]"], McpCaller]
@@ -187,6 +190,10 @@ def _call(tool: MemoryTool, caller: McpCaller, arguments: dict[str, Any]) -> tup
         )
     if SESSION in tool.fields and arguments.get(SESSION) is None and not arguments.get("run_id"):
         arguments = {**arguments, SESSION: caller.open_session()}
+    is_wish = tool.name == REMEMBER and arguments.get("kind") == Kind.PREFERENCE
+    if is_wish and caller.persona_id is not None and arguments.get("scope") is None:
+        # On a shared database one person's wish is not everybody's.
+        arguments = {**arguments, "scope": str(Scope(ScopeKind.PERSONA, caller.persona_id))}
     return tool.call(caller.open_operations(), arguments)
 
 

@@ -22,6 +22,7 @@ from runlore.ports.operations.json_schemas import TEXT, Schema, Schemas
 from runlore.ports.operations.request_reader import RequestReader
 
 SESSION = "session_id"
+REMEMBER = "remember"
 _DEFINITIONS = "#/$defs/"
 _HINT = "the tool's input schema tells what it takes"
 
@@ -147,11 +148,13 @@ TOOLS = (
         fields=("goal", "limit", SESSION),
     ),
     MemoryTool(
-        name="remember",
+        name=REMEMBER,
         title="Propose a memory",
         about=(
             "Propose one sentence to remember: what the user wants kept, a decision, a fact. It waits for a"
             " person's review and reaches no prompt before. Do not propose what the code or its docs say."
+            " Without a scope a preference is this user's where the token is bound to one, all else is"
+            " everybody's."
         ),
         operation_name="create_candidate",
         fields=("kind", "content", "scope"),
@@ -188,10 +191,10 @@ TOOLS = (
     ),
     MemoryTool(
         name="inbox",
-        title="What waits for review",
-        about="What waits for a person's review. Deciding is done on the command line, by a person.",
-        operation_name="review_list",
-        fields=("limit", "cursor"),
+        title="What waits for a person",
+        about="All that waits for a person. Deciding is done on the command line, by a person.",
+        operation_name="inbox",
+        fields=("kind", "limit", "cursor"),
         roles=OPERATORS,
     ),
 )

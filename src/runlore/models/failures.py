@@ -12,6 +12,7 @@ from pydantic_ai import exceptions as theirs
 from runlore.domain import limits
 from runlore.models.http import Redirected, UnreadableAnswer
 from runlore.models.stream_recording import NotStreamed, StreamRecording
+from runlore.models.structured_answer import no_answer
 from runlore.ports.model import ModelFailure, Provider
 
 _GARBLED = (TypeError, ValueError, LookupError, AttributeError, AssertionError)
@@ -71,14 +72,6 @@ def failure_of(error: Exception, provider: Provider, name: str) -> ModelFailure:
         f"{asked} could not be asked: {type(error).__name__}",
         code="model.failed",
         hint="check the name of the model, and the kind and the base_url of its provider",
-    )
-
-
-def no_answer(asked: str, problem: str) -> ModelFailure:
-    return ModelFailure(
-        f"{asked} gave no usable answer: {problem}",
-        code="model.answer",
-        hint="try again later, or set a model that can answer in JSON",
     )
 
 

@@ -65,10 +65,6 @@ class ModelChoice:
             )
         return provider, name
 
-    def whole_name(self, model: str = "") -> str:
-        provider, name = self.find(model)
-        return f"{provider.name}:{name}"
-
 
 def closing_failure() -> ModelFailure:
     return ModelFailure("Runlore is being closed", code="model.failed", hint="ask again once it runs")

@@ -6,7 +6,6 @@ answer is demanded (a tool, a schema) is asked once more in words alone, and rem
 """
 
 import asyncio
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,28 +22,18 @@ from pydantic_ai.tools import ToolDefinition
 
 from runlore.domain import limits
 from runlore.domain.record import JsonObject
-from runlore.domain.serialization.json_schema import breach
 from runlore.models.clients import Clients, is_compatible, mutable
-from runlore.models.failures import failure_of, is_about_the_form, no_answer, refusal
+from runlore.models.failures import failure_of, is_about_the_form, refusal
 from runlore.models.loop_thread import LoopClosed, LoopThread
 from runlore.models.model_choice import closing_failure
+from runlore.models.structured_answer import IN_WORDS, StructuredAnswer, no_answer, read_answer
 from runlore.models.usage import usage_of
 from runlore.ports.model import ModelFailure, Provider, ProviderKind, TokenUsage
 
 ANSWER_NAME = "answer"
 _ANSWER_MEANING = "The answer to the question, which is given by calling this."
-_IN_WORDS = "\nAnswer with one JSON object by this JSON schema, without other text and without Markdown:\n\n"
 
 Form = Literal["auto", "native", "prompted"]
-_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
-
-
-@dataclass(frozen=True, kw_only=True)
-class StructuredAnswer:
-    """What a model said, valid by the schema, and what it took."""
-
-    output: JsonObject
-    usage: TokenUsage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +118,7 @@ class QuestionClient:
         instructions = asked.instructions
         if form != "auto":
             # In the one system text: there are servers that know of one only.
-            instructions += _IN_WORDS + orjson.dumps(mutable(asked.schema)).decode()
+            instructions += IN_WORDS + orjson.dumps(mutable(asked.schema)).decode()
         return await model_request(
             asked.through,
             [ModelRequest(parts=[UserPromptPart(content=asked.text)], instructions=instructions)],
@@ -195,29 +184,3 @@ def _answer_text(response: ModelResponse) -> str | Mapping[str, object]:
 
 def _usage(asked: _Request, response: ModelResponse) -> TokenUsage:
     return usage_of(response, sent=(asked.instructions, asked.text), came=(str(_answer_text(response)),))
-
-
-def read_answer(said: str | Mapping[str, object], schema: JsonObject) -> tuple[JsonObject | None, str]:
-    """The object, and nothing to complain of; or none, and the problem, in words without the model's."""
-    value, problem = _parse(said)
-    if problem:
-        return None, problem
-    if not isinstance(value, dict):
-        return None, "it is no JSON object"
-    wrong = breach(value, schema)
-    return (None, wrong) if wrong else (value, "")
-
-
-def _parse(said: str | Mapping[str, object]) -> tuple[object, str]:
-    """Text is read strictly, but for a Markdown fence around all of it, which models like to write."""
-    if isinstance(said, str):
-        if not said.strip():
-            return None, "it is empty"
-        fenced = _FENCED.match(said)
-        said = fenced[1] if fenced else said
-    try:
-        # What a client library has parsed is written again: it lets pass what is no JSON, such as NaN.
-        text = said.encode() if isinstance(said, str) else orjson.dumps(dict(said))
-        return orjson.loads(text), ""
-    except (ValueError, TypeError, RecursionError):
-        return None, "it is not JSON"

@@ -37,11 +37,13 @@ NO_OVERLAY = Overlay()
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A record that matches. `total` equals `Score.total` of `score_of` on that record, exactly."""
+    """A record that matches. `total` equals `Score.total` of `score_of` on that record, exactly, and what its
+    `neighbours` in its session add."""
 
     record_id: RecordId
     total: int
     revision: int
+    neighbours: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,8 @@ class Searchable(Protocol):
         overlay: Overlay = NO_OVERLAY,
         relative_to: Collection | None = None,
     ) -> Ranking:
-        """The best `limit` records of the filtered set: by `score_of`, then the newest, then by id.
+        """The best `limit` records of the filtered set: by `score_of`, then the newest, then by id. The best
+        50 are then put in order with what those beside them in their sessions add (`neighbour_points`).
 
         With `relative_to`, scores are relative to that collection, as where two indexes share one scale.
         """

@@ -20,10 +20,12 @@ class ModelPurpose(StrEnum):
 
 
 class ProviderKind(StrEnum):
-    """Which protocol a provider speaks: OpenAI's chat completions or Anthropic's messages."""
+    """Which protocol a provider speaks: OpenAI's chat completions or Anthropic's messages. A program of an
+    agent that is installed here is asked by starting it."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
+    PROGRAM = "program"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +113,8 @@ class Models(Protocol):
     def resolve(self, model: str = "") -> str:
         """The whole name of the model that would be asked, found out without asking it; empty is the default.
 
-        ModelFailure: `model.none`, `model.unknown` (no such provider), `model.key` (its variable is not set).
+        ModelFailure: `model.none`, `model.unknown` (no such provider), `model.key` (its variable is not set),
+        `model.program` (it is not installed).
         """
 
     def ask(self, question: Question) -> Reply:

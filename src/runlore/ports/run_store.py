@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from runlore.domain.lazy import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from runlore.domain.prompts.projection import Receipt
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from runlore.domain.runs.journal import Entry, EventType, JournalEvent
     from runlore.domain.scope import Scope
     from runlore.domain.session import Binding, Persona, PersonaId, Session, SessionId
+    from runlore.domain.taint_sources.fingerprints import FirstSeen
 
 
 class Sessions(Protocol):
@@ -118,6 +119,9 @@ class Runs(Protocol):
 
     def changed_since(self, cursor: int) -> Iterator[Run]:
         """Terminal runs that changed in or after a change number (all from 0), streamed; for the index."""
+
+    def count_changed(self, cursor: int, *, most: int) -> int:
+        """How many of those there are, counted up to `most`."""
 
     def count(self) -> dict[RunStatus, int]: ...
 
@@ -315,6 +319,24 @@ class Captures(Protocol):
     def delete(self, run_ids: Sequence[RunId]) -> None:
         """Delete what was noted of forgotten runs. Whether one read from outside stays known, without from
         where: what it read may stand in the rest of the conversation. What waited is skipped."""
+
+
+class OutsideWords(Protocol):
+    """The words that runs read from outside, as fingerprints, each with the sources that brought it."""
+
+    def is_empty(self) -> bool: ...
+
+    def find(self, fingerprints: Iterable[int]) -> Mapping[int, FirstSeen]:
+        """Where those of the fingerprints that are known were first seen."""
+
+    def record(self, run_id: RunId, at: datetime, brought: Mapping[str, Collection[int]]) -> None:
+        """Keep what a run's sources brought, whether or not others have brought it before."""
+
+    def prune(self, *, before: datetime, words_max: int) -> None:
+        """Delete what was read before a moment, and of the rest the oldest until it is not too much."""
+
+    def delete(self, run_ids: Sequence[RunId]) -> None:
+        """Delete what forgotten runs had read."""
 
 
 class Processes(Protocol):

@@ -118,13 +118,3 @@ class AgentEnd:
     failure: ModelFailure | None = None
     usage: TokenUsage = field(default_factory=TokenUsage)
     model: str = ""
-
-
-class AgentRunner(Protocol):
-    """Runs agents, each in its caller's thread."""
-
-    def run(
-        self, task: AgentTask, tools: tuple[Tool, ...], *, gate: Gate, listener: Listener, stop: Stop
-    ) -> AgentEnd:
-        """Work through a task. Whatever the model and the tools do, it ends within its limits, and within a
-        moment once `stop` is set. What the listener raises ends it, and goes on to the caller."""

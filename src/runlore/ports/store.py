@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from runlore.domain.run import RunId
     from runlore.domain.scope import Scope, ScopeKind
     from runlore.domain.session import SessionId
-    from runlore.ports.run_store import Captures, Journal, Pointers, Processes, Runs, Sessions
+    from runlore.ports.run_store import (
+        Captures,
+        Journal,
+        OutsideWords,
+        Pointers,
+        Processes,
+        Runs,
+        Sessions,
+    )
     from runlore.ports.service_store import Counters, Jobs, ModelUse, Policies, Tokens
     from runlore.ports.skill_store import (
         Approvals,
@@ -154,6 +162,9 @@ class Records(Protocol):
     ) -> tuple[Record, ...]:
         """The same as it would have answered at a past moment, from the events."""
 
+    def page_contested(self, where: RecordFilter, *, limit: int) -> tuple[Record, ...]:
+        """The newest that pass and have an active record of their scope, kind and subject beside them."""
+
     def lines(
         self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
     ) -> tuple[RecordLine, ...]:
@@ -220,6 +231,9 @@ class Records(Protocol):
     def changed_since(self, position: StorePosition) -> Iterator[Record]:
         """Every record that changed after a position (all of them from cursor 0), streamed."""
 
+    def count_changed(self, cursor: int, *, most: int) -> int:
+        """How many records changed in or after a change number (all from 0), counted up to `most`."""
+
     def position(self) -> StorePosition:
         """Where a follower stands that has seen everything in this snapshot."""
 
@@ -247,6 +261,9 @@ class Collections(Protocol):
 
     @property
     def captures(self) -> Captures: ...
+
+    @property
+    def outside_words(self) -> OutsideWords: ...
 
     @property
     def model_use(self) -> ModelUse: ...

@@ -62,6 +62,7 @@ def merge_segments(segments: Sequence[Segment], keep: Sequence[Mask]) -> Segment
     id_key, id_row = merge.keys((each.id_key, each.id_row) for each in segments)
     summary_key, summary_row = merge.keys((each.summary_key, each.summary_row) for each in segments)
     scope_key, scope = merge.scopes()
+    session_key, session = merge.sessions()
     expiry_at_us, expiry_row = merge.expiry()
     term_key, term_start, posting_row, posting_impact = merge.postings()
     return Segment(
@@ -73,6 +74,8 @@ def merge_segments(segments: Sequence[Segment], keep: Sequence[Mask]) -> Segment
         summary_row=summary_row,
         scope_key=scope_key,
         scope=scope,
+        session_key=session_key,
+        session=session,
         category=merge.column(each.category for each in segments),
         created_at_us=merge.column(each.created_at_us for each in segments),
         revision=merge.column(each.revision for each in segments),
@@ -123,6 +126,16 @@ class _Merge:
         scope = self.column(place[each.scope] for each, place in zip(self._segments, places, strict=True))
         used, numbers = np.unique(scope, return_inverse=True)
         return keys[:, used], numbers.astype(np.uint32)
+
+    def sessions(self) -> tuple[Keys, Rows]:
+        """The same of sessions, whose number 0 is none."""
+        keys, places = unite([each.session_key for each in self._segments])
+        numbers = [np.append(0, place + 1) for place in places]
+        session = self.column(
+            number[each.session] for each, number in zip(self._segments, numbers, strict=True)
+        )
+        used = np.unique(np.append(0, session))
+        return keys[:, used[1:] - 1], np.searchsorted(used, session).astype(np.uint32)
 
     def expiry(self) -> tuple[Numbers, Rows]:
         times = np.concatenate([each.expiry_at_us for each in self._segments])

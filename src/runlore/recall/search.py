@@ -21,6 +21,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
 from runlore.domain.search.ranking import (
     EXACT,
+    NEIGHBOURED_HITS,
     RECENCY_MAX,
     RECENCY_STEPS_MS,
     STATE_ACTIVE,
@@ -47,6 +48,7 @@ from runlore.recall.keys import (
     keys_of,
     term_digest,
 )
+from runlore.recall.neighbours import SessionOrder, has_sessions
 from runlore.recall.segment import CATEGORIES, Document, Postings, Segment, document_of, to_microseconds
 from runlore.recall.visibility import LiveSegment, LruCache, Visible
 
@@ -210,8 +212,9 @@ class _TopRows:
         return np.concatenate(rows_seen), np.concatenate(points_seen)
 
 
-# What sorts hits: the total and the time the other way round, then the id. The revision comes along.
-_Place: TypeAlias = tuple[int, int, RecordId, int]
+# What sorts hits: the total and the time the other way round, then the id. The revision comes along, and what
+# neighbours have added.
+_Place: TypeAlias = tuple[int, int, RecordId, int, int]
 
 _STATE_POINTS = np.array([state_points(state) for _, _, state, _ in CATEGORIES], dtype=np.int64)
 _FILTERS_KEPT = 8
@@ -238,15 +241,25 @@ def rank(
     documents = list(_documents(view, where, overlay))
     sections = list(_sections(view, query, where=where, overlay=overlay))
     collection = relative_to or _collection(query, documents, sections)
-    round_ = _Round(query=query, collection=collection, limit=limit)
-    places: list[_Place] = round_.of_documents(documents) if limit > 0 else []
-    for section in sections if limit > 0 else []:
-        places = sorted(places)[:limit]
-        floor = -places[-1][0] if len(places) == limit else 0
+    if limit <= 0:
+        return Ranking(hits=(), collection=collection)
+    in_order = has_sessions([section.visible for section in sections], documents)
+    depth = max(limit, NEIGHBOURED_HITS) if in_order else limit
+    round_ = _Round(query=query, collection=collection, limit=depth)
+    places: list[_Place] = round_.of_documents(documents)
+    for section in sections:
+        places = sorted(places)[:depth]
+        floor = -places[-1][0] if len(places) == depth else 0
         places += round_.of_section(section, floor)
+    places = sorted(places)[:depth]
+    if in_order:
+        order = SessionOrder(
+            [(section.visible, section.terms) for section in sections], documents, query.terms
+        )
+        places = round_.with_neighbours(places, order)
     hits = tuple(
-        Hit(record_id=record_id, total=-total, revision=revision)
-        for total, _, record_id, revision in sorted(places)[:limit]
+        Hit(record_id=record_id, total=-total, revision=revision, neighbours=neighbours)
+        for total, _, record_id, revision, neighbours in places[:limit]
     )
     return Ranking(hits=hits, collection=collection)
 
@@ -380,9 +393,19 @@ class _Round:
         best = rows[first]
         columns = (totals[first], segment.created_at_us[best], best, segment.revision[best])
         return [
-            (-total, -created, segment.record_id(row), revision)
+            (-total, -created, segment.record_id(row), revision, 0)
             for total, created, row, revision in zip(*(each.tolist() for each in columns), strict=True)
         ]
+
+    def with_neighbours(self, places: Sequence[_Place], order: SessionOrder) -> list[_Place]:
+        """The hits in their order once the best have gained by those beside them in their sessions."""
+        best = places[:NEIGHBOURED_HITS]
+        gained = order.points([place[1:3] for place in best], self._weights)
+        added = [
+            (total - TOKEN_SCALE * points, created, record_id, revision, TOKEN_SCALE * points)
+            for (total, created, record_id, revision, _), points in zip(best, gained, strict=True)
+        ]
+        return [*sorted(added), *places[NEIGHBOURED_HITS:]]
 
     def _place_of(self, document: Document) -> _Place | None:
         record = document.record
@@ -396,7 +419,7 @@ class _Round:
             return None
         age_ms = self._collection.newest_at_ms - to_milliseconds(record.created_at)
         total = exact + TOKEN_SCALE * points + state_points(record.state) + recency(age_ms)
-        return -total, -to_microseconds(record.created_at), record.record_id, record.revision
+        return -total, -to_microseconds(record.created_at), record.record_id, record.revision, 0
 
     def _exact_rows(self, visible: Visible) -> Positions:
         if not self._query.whole:

@@ -7,6 +7,7 @@ one score the smaller row comes first. Nothing here changes after it is made; wh
 from collections.abc import Sequence
 from dataclasses import field, fields
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, Layer, Record, RecordId, Sensitivity, State
-from runlore.domain.search.ranking import LIVE_STATES, impacts_of
+from runlore.domain.search.ranking import LIVE_STATES, impacts_of, session_of
 from runlore.domain.text.analysis import fold_text
 from runlore.recall.keys import (
     Impacts,
@@ -80,6 +81,9 @@ class Segment:
     summary_row: Rows
     scope_key: Keys
     scope: Rows
+    session_key: Keys
+    # The number of each row's session, from 1 on; 0 where it stands in none.
+    session: Rows
     category: NDArray[np.uint16]
     created_at_us: Numbers
     revision: Numbers
@@ -109,6 +113,23 @@ class Segment:
     def rows_saying(self, summary: bytes) -> Positions:
         """Every row whose folded summary has this digest."""
         return np.sort(self.summary_row[find_all(self.summary_key, summary)].astype(np.int64))
+
+    def rows_in_session(self, session: bytes) -> Positions:
+        """The rows of a session by its digest, ascending."""
+        place = int(find(self.session_key, keys_of([session]))[0])
+        if place < 0:
+            return np.zeros(0, dtype=np.int64)
+        first, end = self._session_start[place + 1 : place + 3]
+        return self._rows_by_session[first:end]
+
+    @cached_property
+    def _rows_by_session(self) -> Positions:
+        return np.argsort(self.session, kind="stable")
+
+    @cached_property
+    def _session_start(self) -> Positions:
+        sessions = np.arange(self.session_key.shape[1] + 2)
+        return np.searchsorted(self.session[self._rows_by_session], sessions)
 
     def postings(self, term: int) -> Postings:
         here = slice(self.term_start[term], self.term_start[term + 1])
@@ -183,7 +204,13 @@ def seal(documents: Sequence[Document]) -> Segment:
     rows = np.arange(len(records), dtype=np.uint32)
     id_key, id_row = sorted_keys(keys_of(digest(record.record_id) for record in records), rows)
     summary_key, summary_row = sorted_keys(keys_of(digest(each.whole) for each in ordered), rows)
-    scope_key, scope = _scopes_of(records)
+    scope_key, scope = _number_texts([str(record.scope) for record in records])
+    session_key, session = _number_texts([session_of(record) or "" for record in records])
+    if (outside := find(session_key, keys_of([digest("")]))[0]) >= 0:
+        session_key = np.delete(session_key, outside, axis=1)
+        session = np.where(session == outside, 0, session + (session < outside)).astype(np.uint32)
+    else:
+        session = session + np.uint32(1)
     expiry_at_us, expiry_row = _expiry_of(records)
     term_key, term, row, impact = _postings_of(ordered)
     term_start, posting_row, posting_impact = group_postings(term, row, impact, terms=term_key.shape[1])
@@ -196,6 +223,8 @@ def seal(documents: Sequence[Document]) -> Segment:
         summary_row=summary_row,
         scope_key=scope_key,
         scope=scope,
+        session_key=session_key,
+        session=session,
         category=np.array([category_of(record) for record in records], dtype=np.uint16),
         created_at_us=np.array([to_microseconds(record.created_at) for record in records], dtype=np.int64),
         revision=np.array([record.revision for record in records], dtype=np.int64),
@@ -236,12 +265,13 @@ def impact_maxima(start: Numbers, impact: Impacts) -> Impacts:
     return np.maximum.reduceat(impact, start[:-1]) if impact.size else np.zeros(0, dtype=np.uint8)
 
 
-def _scopes_of(records: Sequence[Record]) -> tuple[Keys, Rows]:
-    scopes = list(dict.fromkeys(record.scope for record in records))
-    keys = keys_of(digest(str(scope)) for scope in scopes)
+def _number_texts(texts: Sequence[str]) -> tuple[Keys, Rows]:
+    """The distinct texts as sorted keys, and the number of each text among them."""
+    distinct = list(dict.fromkeys(texts))
+    keys = keys_of(map(digest, distinct))
     order = order_of(keys)
-    number = {scopes[old]: new for new, old in enumerate(order.tolist())}
-    return keys[:, order], np.array([number[record.scope] for record in records], dtype=np.uint32)
+    number = {distinct[old]: new for new, old in enumerate(order.tolist())}
+    return keys[:, order], np.array([number[text] for text in texts], dtype=np.uint32)
 
 
 def _expiry_of(records: Sequence[Record]) -> tuple[Numbers, Rows]:

@@ -374,7 +374,14 @@ class SkillIndex:
         floor = floor_of(request, self._collection)
         looked_at = max(_LOOKED_AT, 2 * limit)
         while True:
-            best = _best(totals, limit=looked_at, floor=floor)
+            # The rows of the greatest totals that reach the floor; of equal ones the first row.
+            rows = (totals >= floor).nonzero()[0]
+            # One number that is the greater the better: the total, then the row backwards.
+            packed = (totals[rows].astype(np.int64) << 32) - rows
+            if packed.size > looked_at:
+                chosen = np.argpartition(packed, packed.size - looked_at)[packed.size - looked_at :]
+                rows, packed = rows[chosen], packed[chosen]
+            best = rows[np.argsort(-packed)]
             evident = best[_are_evident(best, asked, request.needed)]
             if evident.size >= limit or best.size < looked_at:
                 return evident[:limit]
@@ -453,14 +460,3 @@ def _locate(rows: Rows, wanted: Rows) -> tuple[Rows, NDArray[np.bool_]]:
     places = rows.searchsorted(wanted)
     places[places == rows.size] = 0
     return places, rows[places] == wanted
-
-
-def _best(totals: Points, *, limit: int, floor: int) -> Rows:
-    """The rows of the greatest totals that reach the floor; of equal ones the first row."""
-    rows = (totals >= floor).nonzero()[0]
-    # One number that is the greater the better: the total, then the row backwards.
-    packed = (totals[rows].astype(np.int64) << 32) - rows
-    if packed.size > limit:
-        chosen = np.argpartition(packed, packed.size - limit)[packed.size - limit :]
-        rows, packed = rows[chosen], packed[chosen]
-    return rows[np.argsort(-packed)]

@@ -27,7 +27,7 @@ from runlore.recall.visibility import LiveSegment
 # An array in the header: its dtype, its shape, its digest.
 _Entry: TypeAlias = tuple[str, list[int], str]
 
-_MAGIC = b"runlore ranking index 1\n"
+_MAGIC = b"runlore ranking index 2\n"
 _LENGTH_BYTES = 8
 _DIGEST_BYTES = 32
 _PROBE = "The Quick_brown foxes' node.js v1.2.3 C++ ＦＵＬＬ Straße 用户喜欢 日本語の検索 ภาษาไทย 한국어"
@@ -68,7 +68,7 @@ def load(path: str) -> tuple[list[LiveSegment], str] | None:
 
 def _meaning() -> list[object]:
     """What the stored numbers were made with. The probe notices a change whose version was forgotten."""
-    impacts = [ranking.impact(count, length=length) for count in (1, 2, 5) for length in (1, 32, 999)]
+    impacts = [ranking.impact(count, length=length) for count in (1, 2, 5) for length in (1, 32, 99, 999)]
     return [
         analysis.ANALYSER_VERSION,
         analysis.terms_of(_PROBE),

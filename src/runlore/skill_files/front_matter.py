@@ -157,7 +157,15 @@ class _Reader:
         self._nodes = 0
 
     def value(self, event: yaml.Event | None, depth: int) -> FrontValue:
-        self._count(depth)
+        self._nodes += 1
+        if self._nodes > limits.SKILL_FRONT_NODES_MAX:
+            raise _document_error(
+                f"its front matter holds more than {limits.SKILL_FRONT_NODES_MAX:,} values", "make it shorter"
+            )
+        if depth > limits.SKILL_FRONT_DEPTH_MAX:
+            raise _document_error(
+                f"its front matter is nested more than {limits.SKILL_FRONT_DEPTH_MAX} deep", "make it flatter"
+            )
         if not isinstance(event, _VALUES) or event.anchor is not None:
             raise _document_error("its front matter has an anchor or an alias", "write the value out")
         if event.tag is not None:
@@ -165,7 +173,11 @@ class _Reader:
                 "its front matter has a tag", "remove what begins with `!`, and quote the text"
             )
         if isinstance(event, yaml.ScalarEvent):
-            return _text(event)
+            # A scalar as it is written. The line end behind a block is a part of the notation, not of the
+            # text.
+            if "\0" in event.value:
+                raise _document_error("its front matter holds a NUL character", "remove it")
+            return event.value.rstrip("\n") if event.style in _BLOCK_STYLES else event.value
         if isinstance(event, yaml.SequenceStartEvent):
             return self._list(depth)
         return self._map(depth)
@@ -190,24 +202,6 @@ class _Reader:
                     f"its front matter says {key!r:.80} twice, and not the same", "remove one of the two"
                 )
         return values
-
-    def _count(self, depth: int) -> None:
-        self._nodes += 1
-        if self._nodes > limits.SKILL_FRONT_NODES_MAX:
-            raise _document_error(
-                f"its front matter holds more than {limits.SKILL_FRONT_NODES_MAX:,} values", "make it shorter"
-            )
-        if depth > limits.SKILL_FRONT_DEPTH_MAX:
-            raise _document_error(
-                f"its front matter is nested more than {limits.SKILL_FRONT_DEPTH_MAX} deep", "make it flatter"
-            )
-
-
-def _text(event: yaml.ScalarEvent) -> str:
-    """A scalar as it is written. The line end behind a block is a part of the notation, not of the text."""
-    if "\0" in event.value:
-        raise _document_error("its front matter holds a NUL character", "remove it")
-    return event.value.rstrip("\n") if event.style in _BLOCK_STYLES else event.value
 
 
 def _problem(error: yaml.YAMLError) -> str:

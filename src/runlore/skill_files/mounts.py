@@ -231,7 +231,12 @@ class FolderMounts:
         copies: dict[str, bytes] = {}
         refused: dict[str, str] = {}
         for name, text in skills.items():
-            _check_name(name)
+            if not is_valid_name(name) or is_reserved(name):
+                raise Invalid(
+                    f"a skill cannot be called {name!r:.80}",
+                    code="skill.name",
+                    hint="use 1 to 64 small letters a-z, digits and single hyphens between them",
+                )
             try:
                 copies[name] = seal.copy(name, text)
             except Invalid as error:
@@ -415,15 +420,6 @@ def _check_folder(folder: str) -> str:
             hint="give the path of a folder such as `.agents/skills` in a home or a project",
         )
     return os.path.normpath(folder)
-
-
-def _check_name(name: str) -> None:
-    if not is_valid_name(name) or is_reserved(name):
-        raise Invalid(
-            f"a skill cannot be called {name!r:.80}",
-            code="skill.name",
-            hint="use 1 to 64 small letters a-z, digits and single hyphens between them",
-        )
 
 
 def _no_folder(path: str) -> NotFound:

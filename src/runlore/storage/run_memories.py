@@ -67,7 +67,9 @@ class FileRunMemories:
         synced."""
         document = document_of(memory)
         with self._errors():
-            self._make_folder()
+            with suppress(FileExistsError):
+                os.mkdir(self._folder, _PRIVATE_FOLDER)
+                sync_folder(os.path.dirname(self._folder))
             folder = os.open(self._folder, _DIRECTORY)
             try:
                 _make_private(folder)
@@ -165,18 +167,15 @@ class FileRunMemories:
         if name.startswith(TEMPORARY):
             return self._stranger(name, "it is left over from a write that did not end")
         if is_hashed(name):
-            return self._read_hashed(folder, name)
+            # A long id stands only inside its file, which has to be where that id belongs.
+            found = self._read(folder, name, None)
+            if isinstance(found, RunMemory) and name_of(found.run_id) != name:
+                return self._stranger(name, "it is that of another run")
+            return found
         run_id = run_id_of(name)
         if run_id is None:
             return self._stranger(name, "it is no run memory")
         return self._read(folder, name, run_id)
-
-    def _read_hashed(self, folder: int, name: str) -> RunMemory | Unreadable | None:
-        """A long id stands only inside its file, which has to be where that id belongs."""
-        found = self._read(folder, name, None)
-        if isinstance(found, RunMemory) and name_of(found.run_id) != name:
-            return self._stranger(name, "it is that of another run")
-        return found
 
     def _read(self, folder: int, name: str, run_id: RunId | None) -> RunMemory | Unreadable | None:
         where = self._where(name)
@@ -234,11 +233,6 @@ class FileRunMemories:
         except (IsADirectoryError, FileExistsError):
             _take_away(folder, name)
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-
-    def _make_folder(self) -> None:
-        with suppress(FileExistsError):
-            os.mkdir(self._folder, _PRIVATE_FOLDER)
-            sync_folder(os.path.dirname(self._folder))
 
     @contextmanager
     def _open_folder(self) -> Iterator[int | None]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.agents.workspace.line_diff import edits, unified_diff
+from runlore.agents.workspace.copies import edits, unified_diff
 from runlore.agents.workspace.output import Output
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from tests.agents.commands import environment, ran

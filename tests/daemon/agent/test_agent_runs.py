@@ -12,6 +12,7 @@ from runlore.daemon.app import Application
 from runlore.daemon.background.jobs import do_due_jobs
 from runlore.domain.agent.conversation import AssistantSaid, ToolCall, UserSaid
 from runlore.domain.claims.support import Support
+from runlore.domain.policies.learning_policy import LearningPolicy, PublicationPolicy, Witness
 from runlore.domain.record import EvidenceRef, Kind, RecordId
 from runlore.domain.run import MemoryState, RunStatus
 from runlore.domain.runs.job import JobKind
@@ -394,5 +395,7 @@ def test_a_request_that_was_sent_is_no_witness_of_what_runlore_put_into_it(
         for said, expected in ((CONTENT, Support.NONE), ("The staging port is 8471", Support.SUPPORTED)):
             candidate = captured(work.world, run, said, evidence_refs=(sent,))
             with work.world.parts.store.snapshot() as snapshot:
-                sources = evidence_sources(work.world.parts.run_memories)
+                trusting = PublicationPolicy(witnesses=tuple(Witness))
+                policy = LearningPolicy(publication=trusting)
+                sources = evidence_sources(work.world.parts.run_memories, policy)
                 assert support_for(snapshot, sources, candidate) is expected

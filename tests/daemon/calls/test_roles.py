@@ -322,6 +322,7 @@ def _record_calls(world: World, caller: Application) -> Calls:
         "history": lambda: caller.history(active.record_id, session_id=SESSION),
         "search": lambda: caller.search(ops.SearchRequest(query="zsh", filters=seen)),
         "states": caller.states,
+        "inbox": lambda: caller.inbox(ops.InboxRequest()),
         "review_list": lambda: caller.review_list(ops.ReviewRequest(session_id=SESSION)),
         "radar_log": caller.radar_log,
         "propose_profile": lambda: caller.propose_profile(proposal),

@@ -7,9 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from runlore.daemon.background.workers import Workers
 from runlore.daemon.clock import TimeOrderedIds
+from runlore.daemon.process.server import Health
 from runlore.daemon.search.index_sync import SAVE_AFTER_RECORDS
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import WORKSPACE
@@ -287,3 +290,41 @@ def _fill(world: World, word: str) -> None:
     with world.parts.store.transaction() as tx:
         tx.write(changes)
     world.search(word)
+
+
+@pytest.mark.req("RET-11")
+def test_a_daemon_is_ready_once_its_indexes_know_all_that_came_in(sqlite_world: World) -> None:
+    world, health = sqlite_world, Health(sqlite_world.parts, iter(range(1_000)).__next__)
+    health.ready()
+    workers = Workers(world.parts)
+    assert health.reasons() == ()
+    assert not workers.index()
+    assert world.parts.follower._index is None
+    came_in = [proposed(fact(f"Fact {number} is so")) for number in range(9_000)]
+    with world.parts.store.transaction() as tx:
+        tx.write(came_in)
+
+    (reason,) = health.reasons()
+    assert "[index.building]" in reason
+    assert workers.index()
+
+    assert health.reasons() == ()
+    assert not workers.index()
+    known = world.parts.follower._index
+    assert known is not None
+    assert len(known) == len(came_in)
+
+
+@pytest.mark.req("RET-11", "OPS-4")
+def test_a_transaction_that_stays_open_keeps_no_daemon_from_being_ready(postgres_world: World) -> None:
+    world, workers = postgres_world, Workers(postgres_world.parts)
+    with psycopg.connect(world.settings.database_url or "") as other:
+        other.execute("SELECT pg_current_xact_id()")
+        for _ in range(2):
+            with world.parts.store.transaction() as tx:
+                tx.write([proposed(fact(f"Fact {number} is so")) for number in range(9_000)])
+            assert world.parts.follower.is_behind()
+            assert workers.index()
+            assert not world.parts.follower.is_behind()
+    world.search("Fact 3")
+    assert not workers.index()

@@ -20,7 +20,14 @@ from runlore.ports.embedder import EmbeddingBackend, EmbeddingProvider
 from runlore.recall.dense import DenseVectors
 from runlore.skill_files.root import SkillRoot
 from tests.flow.meanings import texts
-from tests.flow.project.test_matching_skills_by_meaning import SHIP, asked, embedding, good, names, shelf
+from tests.flow.prompt_context.test_matching_skills_by_meaning import (
+    SHIP,
+    asked,
+    embedding,
+    good,
+    names,
+    shelf,
+)
 from tests.flow.skill_shelf import put_by_hand, skill_text
 from tests.model_server import ModelServer, Received, Reply, Script, fails
 from tests.world import World

@@ -8,8 +8,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
-from runlore.domain.agent.approving import HARMLESS, WRITING, Ruling, verdict
-from runlore.domain.agent.denying import canonical
+from runlore.domain.agent.approving import HARMLESS, WRITING, Ruling, canonical, verdict
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
 from runlore.domain.text.wildcards import matches
 from tests.examples import scaled

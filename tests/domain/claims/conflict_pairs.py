@@ -34,6 +34,7 @@ CLASHING = (
     ("The API is stable", "The API is not stable"),
     ("The API key is required", "The API key is optional"),
     ("The VPN is mandatory", "The VPN is optional"),
+    ("The token expires after an hour", "The token expires after 15 minutes"),
     ("The admin panel is at /admin", "The admin panel is at /backoffice"),
     ("The answer to tickets is given within 4 hours", "The answer to tickets is given within 8 hours"),
     ("The backend is version 2", "The backend is version 3"),
@@ -177,6 +178,7 @@ CLASHING = (
     ("Les envois directs sont autorisés", "Les envois directs sont interdits"),
 )
 HARMLESS = (
+    ("The token expires after an hour", "The token expires after 60 minutes"),
     ("Deploys are allowed", "Deploys are not allowed on Fridays"),
     ("The API is public", "The API is not public in staging"),
     ("The cache is cold at start", "The cache is warm after a minute"),

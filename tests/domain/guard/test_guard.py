@@ -20,6 +20,12 @@ BASIC = base64.b64encode(f"admin:{WEAK}".encode()).decode()
 WORDS = "abandon ability about above absent absorb abstract absurd abuse access account acid"
 
 ASSIGNMENTS = (
+    f"API Key\n{RANDOM}",
+    f"Acme SECRET Token\n  {RANDOM}\nCreated today",
+    f"deepgram = {RANDOM}",
+    f"VAR_17_TOKEN={RANDOM}",
+    f"export it as acme_staging_{RANDOM}.",
+    f"ajkey_{RANDOM}",
     f"api-key: {WEAK}",
     f"x-api-key: {WEAK}",
     f"clientSecret: {WEAK}",
@@ -276,6 +282,29 @@ ORDINARY = (
 )
 
 
+DIGESTS = (
+    *("web_{hex:64}", "app_{hex:64}", "auto_{hex:64}", "key_{hex:64}", f"{samples.UUID}:fx"),
+    *("monkey_{hex:40}", "hotkey_{hex:32}", "primarykey_{hex:40}", "cachekey_{hex:64}"),
+    *("dev_{hex:40}", "staging_{hex:64}", "preview_{hex:40}", "prod_{hex:64}", "test_{hex:40}"),
+    *("ROLLBAR_REVISION={hex:40}", "BUGSNAG_REVISION: {hex:40}", "bitrise_commit: {hex:40}"),
+    *("GITHUB_SHA={hex:40}", "VERCEL_GIT_COMMIT_SHA={hex:40}", "github_commit: {hex:40}"),
+    *("HEROKU_SLUG_COMMIT={hex:40}", "SENTRY_RELEASE={hex:40}", "docker_digest: {hex:64}"),
+)
+"""What names a state of something: a commit, an image, a row."""
+NO_DIGESTS = (
+    *("live_{hex:40}", "apikey_{hex:40}", "secretkey_{hex:40}", "staging_{alnum:40}", "ajkey_{alnum:32}"),
+    *("PERCY_TOKEN=web_{hex:64}", "CURSOR_API_KEY=key_{hex:64}", "GITHUB_TOKEN={hex:40}"),
+    *("ROLLBAR_REVISION_TOKEN={hex:32}", "github: {hex:40}", "GITHUB_SHA={alnum:40}"),
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_digest_is_no_secret_and_what_only_looks_like_one_is(seed: int) -> None:
+    found = {form: bool(find_secrets(f"see {drawn(form, seed)} there")) for form in (*DIGESTS, *NO_DIGESTS)}
+
+    assert found == dict.fromkeys(DIGESTS, False) | dict.fromkeys(NO_DIGESTS, True)
+
+
 @pytest.mark.parametrize(("rule", "form"), samples.SHAPES)
 def test_a_token_of_a_known_shape_is_found_where_it_stands(rule: str, form: str) -> None:
     token = drawn(form)
@@ -439,13 +468,27 @@ DENSE = {
     "usage of a model": '{"usage": {"input_tokens": {digit:5}, "output_tokens": {digit:4}}}',
     "a picture": "{alnum:76}",
 }
+WORDY = {
+    "code of a client": """def get_{lower:6}(self, api_key: str, timeout: float = 60.0) -> Key:
+    # The server answers with what it has stored, and with nothing where the item is not there any more.
+    answer = self._post("/v1/keys/{lower:9}", key=api_key, body=body, timeout=timeout, headers=headers)
+    return self._read(answer) if answer.status == self._expected else self._fail(answer, self._attempts)
+""",
+    "a log": "INFO refreshed the token of user {digit:4}, path=/v1/items/{lower:16}, session {hex:16},"
+    " took {digit:3} ms on node {digit:2} of the cluster, then went on to the next"
+    " item of the queue, which another worker had left behind when it was stopped; key={digit:4}",
+}
 
 
 @pytest.mark.req("SEC-4")
-@pytest.mark.parametrize("form", DENSE.values(), ids=DENSE)
-def test_dense_text_of_machines_is_read_to_its_end(form: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "kilobytes"),
+    [*((form, 293) for form in DENSE.values()), *((form, 529) for form in WORDY.values())],
+    ids=[*DENSE, *WORDY],
+)
+def test_dense_text_of_machines_is_read_to_its_end(form: str, kilobytes: int) -> None:
     lines, size = list[str](), 0
-    while size < 300_000:
+    while size < kilobytes * 1024:
         lines.append(drawn(form, seed=len(lines)))
         size += len(lines[-1])
 

@@ -34,6 +34,14 @@ FITTED = (
     ("Remember that in my projects the changelog is called NEWS.", USERS, "called NEWS"),
     ("In the project, remember that the default shell is fish.", PROJECTS, "shell is fish"),
     ("Remember that the port is 8080 for this task.", NOBODY, ""),
+    ("Remember that, in every project, tests come first.", USERS, "tests come first"),
+    ("For the whole of my work, remember that I write dates as ISO 8601.", USERS, "ISO 8601"),
+    ("In any project: remember that I like short functions.", USERS, "short functions"),
+    ("Remember always that our CI runs on Ubuntu.", PROJECTS, "runs on Ubuntu"),
+    ("Note to self: remember that our staging is down on Sundays.", PROJECTS, "on Sundays"),
+    ("hey, pls remember for the future that our logs rotate daily", PROJECTS, "rotate daily"),
+    ("Please remember that for now the server is 10.0.0.3.", NOBODY, ""),
+    ("Remember that for the time being the server is 10.0.0.3.", NOBODY, ""),
 )
 
 SET_ASIDE = (

@@ -16,8 +16,8 @@ from runlore.domain.policies.policy import (
     PolicyName,
     PolicyRevision,
     check_policy,
-    policy_remarks,
     policy_to_plain,
+    with_remarks,
 )
 from runlore.domain.policies.policy_fields import (
     LEARNING,
@@ -54,6 +54,7 @@ semantic_candidates = { enabled = false, model = "", timeout_s = 15, max_candida
 [publication]
 default_action = "manual_review"
 allow_api_origin_active_publication = false
+witnesses = ["user", "outcomes"]
 quarantined_rule_names = []
 [judge]
 enabled = false
@@ -122,7 +123,7 @@ def refusal_or_none(document: JsonObject) -> Invalid | None:
     return None
 
 
-@pytest.mark.req("POL-1", "CAP-1", "CAP-2", "PRJ-2", "POL-12")
+@pytest.mark.req("POL-1", "CAP-1", "CAP-2", "PRJ-2", "POL-12", "POL-13")
 def test_the_defaults_are_those_of_the_specification() -> None:
     expected = tomllib.loads(SPECIFICATION)
     expected["publication"]["rules"] = []
@@ -354,12 +355,12 @@ def test_a_rule_can_be_quarantined_before_it_is_there_and_that_is_told() -> None
 
     def remarks(document: JsonObject, name: PolicyName = PolicyName.LEARNING) -> tuple[str, ...]:
         revision = PolicyRevision(name=name, revision=1, policy=document, updated_at=START, actor="operator")
-        return policy_remarks(revision)
+        return with_remarks(revision).remarks
 
     assert unknown_quarantine(policy) == ("fcats",)
     assert unknown_quarantine(LearningPolicy()) == ()
     assert remarks(policy_to_plain(policy)) == ("'fcats' is quarantined, and no rule has that name",)
-    assert remarks({}) == remarks({"newer": 1}) == remarks({}, PolicyName.RETENTION) == ()
+    assert remarks({}) == remarks({}, PolicyName.RETENTION) == ()
 
 
 def test_the_number_of_rules_and_names_is_bounded() -> None:
@@ -388,7 +389,7 @@ def test_the_shapes_of_the_table_are_all_walked() -> None:
     shapes = {type(shape) for _, shape in FIELDS}
 
     assert shapes == {Flag, Many, ModelName, RuleName, ScopeIdText, Whole, WordChoice}
-    assert len(FIELDS) == len(dict(FIELDS)) == 30
+    assert len(FIELDS) == len(dict(FIELDS)) == 31
 
 
 @settings(max_examples=300)

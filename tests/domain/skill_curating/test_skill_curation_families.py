@@ -12,8 +12,7 @@ from runlore.domain.policies.skills_policy import SkillCurationPolicy
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_curating import plan_curation
 from runlore.domain.skill_curating.merging import PARTS_MAX
-from runlore.domain.skill_curating.planning import families_of
-from runlore.domain.skill_curating.relations import Doing, doings_of
+from runlore.domain.skill_curating.planning import Doing, doings_of, families_of
 from runlore.domain.skills.skill_curation import Curation, CurationPlan, PutBack, curation_of, put_back
 from runlore.domain.skills.skips import Skip
 from runlore.domain.suspicion import suspicions

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from runlore.domain import limits
 from runlore.domain.policies.skills_policy import SkillCurationPolicy
 from runlore.domain.skill import Skill, SkillId, SkillState
-from runlore.domain.skill_curating.planning import age, families_of, is_curated
-from runlore.domain.skill_curating.relations import doings_of, is_alike, is_near, keywords_shared
+from runlore.domain.skill_curating.planning import (
+    age,
+    doings_of,
+    families_of,
+    is_alike,
+    is_curated,
+    is_near,
+    keywords_shared,
+)
 from runlore.domain.skills.skill_curation import CurationKind, CurationPlan
 from runlore.domain.skills.skips import Skip, is_suppressed
 from tests.domain.skill_curating.drafts import NOW, carried_out, lines_of, plan, pools, skip_lists

@@ -5,16 +5,20 @@ from dataclasses import replace
 import pytest
 
 from runlore.agents.hooks.reports import AGENTS, HookKind
-from runlore.domain.errors import Invalid
-from runlore.domain.record import JsonObject
+from runlore.daemon.app import Application
+from runlore.daemon.background.jobs import do_due_jobs
+from runlore.domain.errors import Denied, Invalid, NotFound
+from runlore.domain.record import JsonObject, Kind
 from runlore.domain.run import MemoryState, RunStatus
 from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.transcript import ToldRun, transcript_session_id
-from runlore.domain.scope import WORKSPACE
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.session import PersonaId, SessionId
+from runlore.domain.statements.ranks import rank_of
 from runlore.ports import operations as ops
 from tests.flow.learning_acts import learning
 from tests.flow.telling import bring, call, in_session, told
-from tests.world import World
+from tests.world import AGENT, OPERATOR, World
 
 pytestmark = pytest.mark.req("INT-6")
 
@@ -23,13 +27,29 @@ UNREAD = [name for name, agent in AGENTS.items() if agent.reader is None]
 SESSION = "s1"
 
 
-def report(world: World, agent: str, kind: HookKind, key: str | None = None, **payload: str) -> JsonObject:
+def hooked(world: World, persona: str | None = "anna") -> Application:
+    """An agent of a persona, as `runlore connect` makes its token."""
+    persona_id = None if persona is None else PersonaId(persona)
+    return Application(world.parts, replace(AGENT, persona_id=persona_id))
+
+
+def report(
+    world: World,
+    agent: str,
+    kind: HookKind,
+    key: str | None = None,
+    *,
+    persona: str | None = "anna",
+    **payload: str,
+) -> JsonObject:
     """Report as the agent's hook does."""
     event = next(event for event, found in AGENTS[agent].events.items() if found is kind)
     plain: JsonObject = {"session_id": SESSION, "cwd": "/no/such/folder", **payload}
-    return world.agent.report_hook(
-        ops.HookEvent(agent=agent, event=event, payload=plain, idempotency_key=key)
-    ).output
+    return (
+        hooked(world, persona)
+        .report_hook(ops.HookEvent(agent=agent, event=event, payload=plain, idempotency_key=key))
+        .output
+    )
 
 
 def views(world: World) -> list[ops.RunView]:
@@ -167,10 +187,10 @@ def test_what_is_no_report_is_left_alone_and_an_unknown_agent_is_refused(sqlite_
     for agent in AGENTS:
         for payload in ({}, {"session_id": 7}, {"prompt": "x" * 10_000}, {"session_id": "s", "prompt": ""}):
             event = ops.HookEvent(agent=agent, event="UserPromptSubmit", payload=payload)
-            assert world.agent.report_hook(event).output == {}
+            assert hooked(world).report_hook(event).output == {}
     assert views(world) == []
     with pytest.raises(Invalid) as refused:
-        world.agent.report_hook(ops.HookEvent(agent="nobody", event="Stop", payload={}))
+        hooked(world).report_hook(ops.HookEvent(agent="nobody", event="Stop", payload={}))
     assert refused.value.code == "hook.agent"
 
 
@@ -186,3 +206,57 @@ def test_nothing_is_kept_where_capture_is_paused_and_memory_is_told_all_the_same
 
     assert "on Fridays" in str(output)
     assert views(world) == []
+
+
+@pytest.mark.req("SCO-2", "OPS-5", "CAP-8")
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_agent_knows_nothing_of_a_session_of_another_persona_even_by_its_id(
+    agent: str, sqlite_world: World
+) -> None:
+    world = sqlite_world
+    anna = Scope(ScopeKind.PERSONA, "anna")
+    learning(world, "I deploy the billing service on Fridays", scope=anna)
+    question = "When do I deploy the billing service?"
+    kind = HookKind.PROMPT if HookKind.PROMPT in AGENTS[agent].told_at else HookKind.START
+    assert "on Fridays" in str(report(world, agent, kind, prompt=question))
+    report(world, agent, HookKind.PROMPT, prompt=question)
+    before = world.tables()
+
+    with pytest.raises(NotFound) as unknown:
+        report(world, agent, kind, persona="bert", prompt=question)
+    with pytest.raises(Denied) as nobodys:
+        report(world, agent, kind, persona=None, prompt=question)
+
+    assert (unknown.value.code, nobodys.value.code) == ("session.not-found", "hook.persona")
+    assert world.tables() == before
+    session = world.operator.get_session(transcript_session_id(agent, SESSION))
+    assert session.binding.persona_id == "anna"
+
+
+@pytest.mark.req("CAP-8", "SCO-2", "OPS-5")
+def test_what_a_persona_s_agent_makes_writes_and_hears_is_its_own_persona_s(world: World) -> None:
+    agent, bert = hooked(world), Scope(ScopeKind.PERSONA, "bert")
+    wish = ops.NewCandidate(kind=Kind.PREFERENCE, content="Use vim", scope=bert)
+    for foreign in (
+        lambda: agent.create_session(ops.NewSession(persona_id=PersonaId("bert"))),
+        lambda: agent.create_candidate(wish),
+    ):
+        with pytest.raises(Denied) as refused:
+            foreign()
+        assert refused.value.code == "scope.denied"
+    made = agent.create_session(ops.NewSession(session_id=SessionId("mine")))
+    assert made.binding.persona_id == "anna"
+
+    said = "Always use vim, never nano."
+    report(world, "claude-code", HookKind.PROMPT, prompt=said)
+    bring(world, *now(world, told(said, "Noted")))
+    (later,) = in_session(told("Never push to main.", "Noted"), source_session="s2", at=world.clock.now())
+    user = Application(world.parts, replace(OPERATOR, persona_id=PersonaId("anna")))
+    user.import_runs(ops.RunsToImport(source="c0ffee", runs=(later,), position=None))
+    do_due_jobs(world.parts)
+
+    heard = [each for each in world.stored().values() if rank_of(each) is not None]
+    assert {(each.summary, str(each.scope)) for each in heard} == {
+        (said, "persona:anna"),
+        ("Never push to main.", "persona:anna"),
+    }

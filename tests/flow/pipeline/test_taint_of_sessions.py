@@ -14,6 +14,7 @@ from runlore.daemon.mining.store_runs import store
 from runlore.domain import limits
 from runlore.domain.claims.support import Support
 from runlore.domain.detectors.earlier_reads import LEFT_OUT
+from runlore.domain.policies.learning_policy import LearningPolicy
 from runlore.domain.run import RunId
 from runlore.domain.runs.input_authors import ANOTHER_AGENT, TASK, WORDS_OF, words_of
 from runlore.domain.suggestion import Suggestion
@@ -151,7 +152,8 @@ def test_a_label_in_an_input_that_is_not_the_users_states_nothing(sqlite_world: 
         [run] = snapshot.runs.page(limit=9)
     record = captured(sqlite_world, run, f"{CONTENT}")
     with sqlite_world.parts.store.snapshot() as snapshot:
-        support = support_for(snapshot, evidence_sources(sqlite_world.parts.run_memories), record)
+        sources = evidence_sources(sqlite_world.parts.run_memories, LearningPolicy())
+        support = support_for(snapshot, sources, record)
     assert support is (Support.NONE if said_by else Support.SUPPORTED)
 
 

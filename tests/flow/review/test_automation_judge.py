@@ -399,8 +399,9 @@ def test_personal_data_reaches_it_only_where_the_policy_keeps_it(world: World, r
 
     asked = str([question.document for question in judge.asked])
     assert len(judge.asked) == 2
-    assert [name in asked for name in ("jane.doe@", "sam.poe@", "max.moe@")] == [not redact_pii] * 3
-    assert "kim.roe@" not in asked or not redact_pii
+    assert [name in asked for name in ("jane.doe@", "max.moe@")] == [not redact_pii] * 2
+    # Neither the agent nor what it left behind is a witness.
+    assert not [name for name in ("sam.poe@", "kim.roe@") if name in asked]
     # What is looked for in the evidence is looked for in all of it.
     assert became(world.record(candidate)) is Action.PUBLISH_ACTIVE
 

@@ -1,14 +1,16 @@
 """What counts as support for a record: which texts of which runs, and whose word (POL-9)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from runlore.domain import limits
 from runlore.domain.claims.support import Support
+from runlore.domain.policies.learning_policy import LearningPolicy, Witness
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.prompts.run_memory import Capture, CaptureState
-from runlore.domain.record import EvidenceRef, Kind, Record, RecordId, Source
+from runlore.domain.record import EvidenceRef, JsonObject, Kind, Record, RecordId, Source
 from runlore.domain.run import Run, RunStatus
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.flow.pipeline.reviewing import evidence_sources
@@ -51,10 +53,14 @@ def left_behind(world: World, run: Run) -> EvidenceRef:
     return EvidenceRef(run_id=run.run_id, artifact_id=artifact.artifact_id)
 
 
-def support(world: World, record: Record, **fields: Any) -> Support:
-    """What the evidence says of it."""
+def support(world: World, record: Record, *witnesses: Witness, **fields: Any) -> Support:
+    """What the evidence says of it, by these witnesses; the usual ones where none is named."""
+    policy = LearningPolicy()
+    if witnesses:
+        policy = replace(policy, publication=replace(policy.publication, witnesses=witnesses))
+    sources = evidence_sources(world.parts.run_memories, policy)
     with world.parts.store.snapshot() as snapshot:
-        return support_for(snapshot, evidence_sources(world.parts.run_memories), record, **fields)
+        return support_for(snapshot, sources, record, **fields)
 
 
 def test_the_request_supports_it(world: World) -> None:
@@ -73,16 +79,67 @@ def test_a_request_that_asks_for_a_change_supports_neither_what_was_nor_what_is_
     assert support(world, captured(world, told, "The port is 8080")) is Support.SUPPORTED
 
 
+@pytest.mark.req("POL-13")
 @pytest.mark.parametrize("is_looked_at", [True, False])
-def test_the_outcome_supports_it_also_where_capture_has_not_come_to_the_run(
+def test_an_agent_is_no_witness_of_its_own_word_unless_the_policy_says_so(
     world: World, is_looked_at: bool
 ) -> None:
-    run = world.finished("What is it called?", SAYS_IT)
+    run = world.finished("Hello", SAYS_IT)
     record = captured(world, run)
     if is_looked_at:
         look(world, run)
 
-    assert support(world, record) is Support.SUPPORTED
+    assert support(world, record) is Support.NONE
+    assert support(world, record, Witness.USER, Witness.OUTCOMES) is Support.NONE
+    assert support(world, record, *Witness) is Support.SUPPORTED
+
+
+@pytest.mark.req("POL-13")
+def test_outcomes_of_commands_are_witnesses_and_what_they_print_or_are_called_with_is_not(
+    world: World,
+) -> None:
+    run = world.run("Hello")
+    calls = [
+        ("make test", SAYS_IT, 0),
+        ("make lint", "", 1),
+        (f"echo {CONTENT}", CONTENT, 0),
+        ("cat notes.txt", SAYS_IT, 0),
+        ("git log -1", SAYS_IT, 0),
+        ("node --version", "v20.11.1", 0),
+        ("cat VERSION.txt", "python 3.9.1", 0),
+        ("make build | tail -1", "built", 0),
+    ]
+    for number, (command, output, code) in enumerate(calls):
+        call_id = f"c{number}"
+        call: JsonObject = {
+            "type": "tool_call",
+            "call_id": call_id,
+            "name": "Bash",
+            "arguments": {"command": command},
+        }
+        result: JsonObject = {"type": "tool_result", "call_id": call_id, "output": output, "exit_code": code}
+        world.append(run, call, result)
+    world.say(run, "make build works. Python is 3.9.1.")
+    world.finish(run)
+    run = world.operator.get_run(run.run_id).run
+    expected = {
+        "`make test` passes": True,
+        "make test fails": False,
+        "All tests pass": True,
+        "The command `make lint` fails": True,
+        "`make lint` exits with code 1": True,
+        "make lint exits with code 0": False,
+        "The version of node is 20.11.1": True,
+        "node v20.11.1 is installed": True,
+        "node is 18.0.0": False,
+        "python 3.9.1 is installed": False,
+        "`make build` works": False,
+        CONTENT: False,
+    }
+    for statement, is_supported in expected.items():
+        found = support(world, captured(world, run, statement))
+        assert found is (Support.SUPPORTED if is_supported else Support.NONE), statement
+        assert support(world, captured(world, run, statement), Witness.USER) is Support.NONE, statement
 
 
 @pytest.mark.req("TNT-1")
@@ -93,7 +150,7 @@ def test_a_run_that_capture_has_not_come_to_is_read_for_what_came_in_from_outsid
     world.clock.advance(seconds=1)
     run = world.finished("What is it called?", SAYS_IT)
 
-    assert support(world, captured(world, run)) is Support.NONE
+    assert support(world, captured(world, run), *Witness) is Support.NONE
 
 
 @pytest.mark.req("LRN-12", "TNT-1")
@@ -110,7 +167,7 @@ def test_forgetting_an_earlier_run_leaves_what_was_known_of_it(
 
     world.operator.forget(decision(RecordId(earlier.run_id)))
 
-    assert support(world, record) is found
+    assert support(world, record, *Witness) is found
 
 
 def test_a_failure_marker_supports_it(world: World) -> None:
@@ -119,14 +176,16 @@ def test_a_failure_marker_supports_it(world: World) -> None:
     ended = world.operator.get_run(run.run_id).run
     look(world, ended)
 
-    assert support(world, captured(world, ended, "The deploy host is unreachable")) is Support.SUPPORTED
+    record = captured(world, ended, "The deploy host is unreachable")
+    assert support(world, record, *Witness) is Support.SUPPORTED
+    assert support(world, record) is Support.NONE
 
 
 def test_terms_that_stand_in_different_fields_do_not(world: World) -> None:
     run = world.finished("Name the project", "The codename is Atlas")
     look(world, run)
 
-    assert support(world, captured(world, run)) is Support.NONE
+    assert support(world, captured(world, run), *Witness) is Support.NONE
 
 
 def test_a_long_request_loses_nothing_to_its_preview(world: World) -> None:
@@ -178,8 +237,9 @@ def test_a_named_message_in_the_middle_of_the_run_counts_and_others_do_not(world
     look(world, run)
     named = (EvidenceRef(run_id=run.run_id, event_number=number),)
 
-    assert support(world, captured(world, run)) is Support.NONE
-    assert support(world, captured(world, run, evidence_refs=named)) is Support.SUPPORTED
+    assert support(world, captured(world, run), *Witness) is Support.NONE
+    assert support(world, captured(world, run, evidence_refs=named)) is Support.NONE
+    assert support(world, captured(world, run, evidence_refs=named), *Witness) is Support.SUPPORTED
 
 
 def test_a_named_event_of_another_run_does_not_count_for_this_one(world: World) -> None:
@@ -202,7 +262,7 @@ def test_what_a_tool_answered_is_no_support(world: World) -> None:
     look(world, run)
     named = (EvidenceRef(run_id=run.run_id, event_number=numbers.last_number),)
 
-    assert support(world, captured(world, run, evidence_refs=named)) is Support.NONE
+    assert support(world, captured(world, run, evidence_refs=named), *Witness) is Support.NONE
 
 
 @pytest.mark.parametrize("is_named", [True, False])
@@ -215,7 +275,8 @@ def test_only_artifacts_that_the_evidence_names_are_looked_at(world: World, is_n
     named = kept if is_named else EvidenceRef(run_id=run.run_id, artifact_id="art_none")
 
     expected = Support.SUPPORTED if is_named else Support.NONE
-    assert support(world, captured(world, run, evidence_refs=(named,))) is expected
+    assert support(world, captured(world, run, evidence_refs=(named,)), *Witness) is expected
+    assert support(world, captured(world, run, evidence_refs=(named,))) is Support.NONE
 
 
 @pytest.mark.req("TNT-1")
@@ -233,7 +294,7 @@ def test_what_came_in_from_outside_is_not_its_own_witness(world: World, where: s
     asked = world.finished(SAYS_IT)
     look(world, asked, OUTSIDE)
 
-    assert support(world, captured(world, run, evidence_refs=named)) is Support.NONE
+    assert support(world, captured(world, run, evidence_refs=named), *Witness) is Support.NONE
     # What the user said is the user's own, whatever else the run read.
     assert support(world, captured(world, asked)) is Support.SUPPORTED
 

@@ -10,6 +10,7 @@ import pytest
 from runlore.domain.access import AccessToken, Role, TokenId
 from runlore.domain.errors import Conflict, Corrupt, NotFound
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.session import PersonaId
 from runlore.ports.store import Store
 from tests.fakes import START
 from tests.storage.places import Place
@@ -31,6 +32,7 @@ def token(number: int = 1, **fields: object) -> AccessToken:
         digest=f"digest-{number}",
         created_at=START + timedelta(seconds=number),
         created_by="operator",
+        persona_id=PersonaId("anna"),
     )
     return replace(made, **fields)  # type: ignore[arg-type]
 
@@ -51,7 +53,7 @@ def everything(store: Store) -> tuple[AccessToken, ...]:
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("scopes", [None, frozenset[Scope](), SOME_SCOPES])
 def test_a_token_is_found_as_it_was_made(store: Store, role: Role, scopes: frozenset[Scope] | None) -> None:
-    made = token(role=role, scopes=scopes)
+    made = token(role=role, scopes=scopes, persona_id=None if scopes is None else PersonaId("anna"))
     insert(store, made, token(2))
 
     with store.snapshot() as snapshot:

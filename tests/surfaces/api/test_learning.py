@@ -309,7 +309,7 @@ def test_a_conflict_offers_three_answers_and_no_replacement_hides_what_it_replac
     both = act(api, new, "publish", {"both_hold": [old]})
 
     assert conflict.problem == (409, "review.conflict")
-    assert f'"supersedes": {old}' in conflict.json["hint"]
+    assert f'"supersedes": "{old}"' in conflict.json["hint"]
     assert f'"both_hold": ["{old}"]' in conflict.json["hint"]
     assert hiding.problem == hidden.problem == (409, "review.hides")
     assert misnamed.problem == (404, "record.not-found")

@@ -28,6 +28,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "states": ("GET", "/v1/memory/states", None),
     "propose_profile": ("POST", "/v1/memory/profile-proposals", PROPOSAL),
     "add_episode": ("POST", "/v1/memory/episodes", {"kind": "experiment", "summary": "It worked"}),
+    "inbox": ("GET", "/v1/inbox", None),
     "review_list": ("GET", "/v1/review?session_id=own", None),
     "confirm": ("POST", "/v1/review/none/confirm", None),
     "reject": ("POST", "/v1/review/none/reject", None),

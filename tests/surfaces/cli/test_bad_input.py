@@ -302,7 +302,7 @@ ID_COMMANDS = [
 ]
 
 WRONG_USE = [
-    (("remember",), "no such command 'remember'", "`runlore --help`"),
+    (("recall",), "no such command 'recall'", "`runlore --help`"),
     (("memory", "lst"), "no such command 'lst'. Did you mean 'list'?", "`runlore memory --help`"),
     (("memory", "list", "--colour"), "no such option: --colour", "`runlore memory list --help`"),
     (("memory", "list", "more"), "unexpected extra argument", "`runlore memory list --help`"),

@@ -81,6 +81,7 @@ READ_FROM = {
     "runlore.domain.policies.learning_policy": {"OwnWords"},
     "runlore.domain.policies.policy_fields": {"learning_policy"},
     "runlore.domain.policies.skills_policy": {"SkillCurationPolicy", "skills_policy"},
+    "runlore.domain.statements.candidates": {"guess_statement"},
     "runlore.domain.statements.finding": {"OwnStatement"},
     "runlore.domain.statements.ranks": {"Rank", "confidence_reasons", "rank_of", "sessions_of"},
     "runlore.domain.project": {"FolderBinding", "FolderId", "folder_id", "project_name"},
@@ -96,6 +97,8 @@ BELOW = {
     ),
     "runlore.daemon.process.tokens",
     *("runlore.daemon.process.logs", "runlore.daemon.process.daemon_lock"),
+    # Which agents are connected and whom they speak for, and what was learned meanwhile.
+    *("runlore.daemon.agents_folder", "runlore.daemon.news", "runlore.daemon.process.personas"),
     # A page is written whole or not at all.
     "runlore.atomic_write",
     # Transcripts are read on the machine that the command runs on.
@@ -377,11 +380,11 @@ def test_a_list_for_people_is_a_table(runlore: Runlore) -> None:
     header, row = runlore.text("memory", "list").splitlines()
 
     assert header.split() == ["ID", "LAYER", "KIND", "STATE", "SCOPE", "SUMMARY"]
-    assert row.split(maxsplit=5) == [
+    assert row.replace("in use", "in-use").split(maxsplit=5) == [
         record_id,
         "profile",
         "preference",
-        "active",
+        "in-use",
         "project:acme",
         "editor: vim",
     ]
@@ -398,7 +401,7 @@ def test_status_says_where_the_state_lies_and_what_it_holds(runlore: Runlore) ->
     assert status["store"]["engine"] == ("postgresql" if runlore.database_url else "sqlite")
     assert status["records"]["profile"] == {"constrained": 1, "active": 1, "superseded": 0, "tombstoned": 0}
     assert status["waiting"] == 1
-    assert "1 waiting for review" in runlore.text("status")
+    assert "1 waiting for you" in runlore.text("status")
 
 
 @pytest.mark.req("REC-5")

@@ -81,7 +81,7 @@ def test_each_agent_is_connected_told_of_and_disconnected(served: Runlore, clean
     assert set(told) == set(AGENTS)
     assert {name for name, each in told.items() if each["hooks"] == "ok"} == set(AGENTS) - {"codex"}
     assert all((each["project"], each["reported_at"]) == (None, None) for each in told.values())
-    assert "\ncursor: hooks ok, no report yet\n" in served.text("status")
+    assert "; cursor, no report yet; " in served.text("status")
     assert {each["role"] for each in served.items("token", "list") if each["name"] in AGENTS} == {"agent"}
     planned = served.json("disconnect", "gemini", "--dry-run")
     assert planned["files"] == [{"path": str(foreign), "is": "changed"}]
@@ -103,17 +103,17 @@ def test_codex_is_told_of_until_it_trusts_the_hooks_and_then_when_it_reported(
 
     trust(clean_home)
 
-    assert "codex: hooks ok, no report yet\n" in served.text("status")
+    assert "Connected: codex, no report yet\n" in served.text("status")
     assert agents_findings(served) == [("ok", "hooks of Codex are in place, and never reported")]
     command = [sys.executable, "-I", "-S", runlore.hook.__file__, str(served.home), "codex", "SessionStart"]
     payload = json.dumps({"session_id": "a", "cwd": str(clean_home)}).encode()
     subprocess.run(command, input=payload, check=True, timeout=PATIENCE_S)
-    assert "codex: hooks ok, last report just now\n" in served.text("status")
+    assert "Connected: codex, last report just now\n" in served.text("status")
     reported = served.home / "agents" / "codex.reported"
     for minutes, words in ((1, "1 minute ago"), (150, "2 hours ago"), (3000, "2 days ago")):
         at = reported.stat().st_ctime - minutes * 60
         os.utime(reported, (at, at))
-        assert f"codex: hooks ok, last report {words}\n" in served.text("status")
+        assert f"Connected: codex, last report {words}\n" in served.text("status")
     assert agents_findings(served) == [("ok", "the hooks of all that are connected are in place")]
 
 
@@ -138,6 +138,7 @@ TROUBLES: dict[str, tuple[Callable[[Path], object], str]] = {
     "python": (lambda home: spoil_record(home, "python"), "Python is gone"),
     "hook": (lambda home: spoil_record(home, "hook"), "the hook program is gone"),
     "token": (lambda home: (home / "runlore/agents/claude-code.token").unlink(), "the token is gone"),
+    "persona": (lambda home: (home / "runlore/agents/persona").unlink(), "the persona that they report for"),
     "missing": (lambda home: (home / ".claude/settings.json").unlink(), "settings.json is missing"),
     "changed": (lambda home: put(home / ".claude/settings.json", "{}"), "settings.json was changed"),
     "malformed": (lambda home: put(home / ".claude/settings.json", "{"), "cannot be understood"),
@@ -192,7 +193,7 @@ def test_a_project_has_hooks_of_its_own(served: Runlore, clean_home: Path) -> No
     made = served.json("connect", "claude-code", "--project", str(project))
 
     assert all(each["path"].startswith(str(project)) for each in made["files"])
-    assert f"claude-code in {project}: hooks ok, no report yet\n" in served.text("status")
+    assert f"Connected: claude-code in {project}, no report yet\n" in served.text("status")
     served.json("disconnect", "claude-code", "--project", str(project))
     assert agents_files(clean_home) == {}
 
@@ -228,3 +229,34 @@ def test_what_cannot_be_connected_is_refused_with_a_way_out(embedded: Runlore, c
     assert embedded.fails("disconnect", "vim").code == "hook.agent"
     assert agents_files(clean_home) == before
     assert not embedded.home.exists()
+
+
+@pytest.mark.req("CAP-8", "OPS-5")
+def test_agents_and_commands_of_a_state_root_speak_for_the_persona_of_its_user(served: Runlore) -> None:
+    def tokens() -> dict[str, tuple[object, bool]]:
+        listed = served.items("token", "list")
+        return {each["name"]: (each.get("persona_id"), each["revoked_at"] is not None) for each in listed}
+
+    served.json("session", "create", "--id", "before")
+    mine = served.json("connect", "codex", "--no-start")["persona_id"]
+    assert served.json("connect", "cursor", "--no-start")["persona_id"] == mine
+    assert {name: tokens()[name] for name in ("codex", "cursor")} == {
+        "codex": (mine, False),
+        "cursor": (mine, False),
+    }
+    served.json("session", "create", "--id", "behind")
+    bound = {each["session_id"]: each["persona_id"] for each in served.items("session", "list")}
+    assert bound == {"before": None, "behind": mine}
+
+    assert served.json("connect", "cursor", "--no-start", "--persona", "work")["persona_id"] == "work"
+
+    assert {name: tokens()[name] for name in ("codex", "cursor", "codex-2", "cursor-2")} == {
+        "codex": (mine, True),
+        "cursor": (mine, True),
+        "codex-2": ("work", False),
+        "cursor-2": ("work", False),
+    }
+    assert served.json("connect", "codex", "--no-start")["persona_id"] == "work"
+    assert "codex-3" not in tokens(), "a token that is good stays"
+    personas = {each["persona_id"] for each in served.items("session", "persona", "list")}
+    assert personas == {mine, "work"}

@@ -121,7 +121,7 @@ def test_a_table_stays_whole_whatever_stands_in_it(columns: int, embedded: Runlo
     if columns == 200:
         assert all(line.startswith(" " * 60) for line in rows)
     else:
-        assert all(line.startswith(("    ", "experiment  active")) for line in rows)
+        assert all(line.startswith(("    ", "experiment  in use")) for line in rows)
 
 
 @pytest.mark.req("SUR-7")

@@ -120,7 +120,7 @@ def test_a_candidate_is_made_changed_while_it_is_published_and_shown_with_all_th
     assert shown == f"Published {candidate} in the provisional tier: The codename is Borea\n"
     assert known["says"] == "The codename is Borea"
     assert known["prompts"] == "not given: provisional tier"
-    assert known["state"] == "active, provisional tier"
+    assert known["state"] == "in use, provisional tier"
     assert known["decision"] == "manual, by operator"
     assert (known["confidence"], known["source"]) == ("70", "agent tester")
     assert (known["expires"], known["look again"]) == ("2100-01-01T00:00:00Z", "2099-01-01T00:00:00Z")

@@ -23,6 +23,9 @@ from tests.surfaces.findings import MADE_AT, example, findings, suggestion
 
 pytestmark = pytest.mark.req("INT-1")
 
+# How much of the width of its plot each bar takes.
+BAR_SHARES = """[...document.querySelectorAll(".plot g rect")].map(
+  (bar) => bar.getBoundingClientRect().width / bar.closest("svg").getBoundingClientRect().width)"""
 SIZES = {"phone": (360, 740), "desk": (1280, 900)}
 SCHEMES = ("light", "dark")
 ALLOWED_IN_PROSE = {
@@ -228,6 +231,48 @@ def test_a_card_tells_why_how_often_and_what_to_do(chromium: Browser, written: P
     outside = shown.locator("#skill-error-pip aside").text_content() or ""
     assert "https://example.org/howto" in outside
     assert shown.locator("#skill-procedure-release aside").count() == 0
+
+
+def test_a_command_is_copied_as_it_is_shown_unless_it_came_from_outside(
+    chromium: Browser, written: Path
+) -> None:
+    shown, noted = opened(chromium, written)
+    card = shown.locator("#skill-procedure-release")
+    commands = card.locator("code.copied").all_inner_texts()
+
+    for number, command in enumerate(commands):
+        shown.locator("#find").fill("")
+        card.get_by_role("button", name="Copy").nth(number).click()
+        shown.locator("#find").press("Control+V")
+        assert shown.locator("#find").input_value() == command
+    assert "runlore skill save procedure-release" in commands
+    assert (card.locator(".commands .copy").count() > 0, noted) == (True, [])
+    assert shown.locator("#skill-error-pip .commands li").count() > 0
+    assert shown.locator("#skill-error-pip .commands .copy").count() == 0
+
+
+def test_one_day_is_a_bar_and_no_block_and_one_thing_is_no_plural(chromium: Browser, tmp_path: Path) -> None:
+    told, seen = findings(), example()
+    path = tmp_path / "small.html"
+    small = replace(
+        told,
+        days=told.days[:1],
+        suggestions=(only := suggestion(),),
+        examples={only.pattern: replace(seen, steps=(seen.steps[0],) * 3)},
+        reading=ReadingSummary(agents=(AgentRead(agent="claude-code", files=1, sessions=1, runs=1),)),
+    )
+    path.write_text(page(small, made_at=MADE_AT, is_stored=True), encoding="utf-8")
+
+    shown, _ = opened(chromium, path)
+
+    widths = shown.evaluate(BAR_SHARES)
+    assert widths
+    assert max(widths) < 0.05
+    figures = shown.locator(".figure").all_inner_texts()
+    assert {"suggested skill\n1", "session\n1", "run\n1"} <= set(figures)
+    assert shown.inner_text(".lead").startswith("What Claude Code did in 1 session, ")
+    assert shown.locator(".steps li").count() == 1
+    assert shown.inner_text(".steps .event").endswith(", 3 times")
 
 
 def test_an_empty_report_says_so(chromium: Browser, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_the_parts_of_a_score_add_up_to_it(runlore: Runlore) -> None:
     for hit in hits:
         assert list(hit["score_parts"]) == PARTS
         assert sum(hit["score_parts"].values()) == hit["score"] > 0
-    header, *rows = runlore.text("memory", "search", "deploy on friday").splitlines()
+    header, *rows = runlore.text("memory", "search", "deploy on friday", "--explain").splitlines()
     assert header.split() == ["SCORE", "ID", "LAYER", "STATE", "SUMMARY", "PARTS"]
     for row, hit in zip(rows, hits, strict=True):
         assert row.split()[:2] == [str(hit["score"]), hit["record_id"]]

@@ -54,7 +54,7 @@ def test_the_status_is_shown_in_sections_that_fit(used: Runlore) -> None:
         in_one_line,
     )
     assert "capture paused no" in in_one_line
-    assert in_one_line.endswith("models none is set")
+    assert in_one_line.endswith("models none is set No agent is connected: `runlore connect AGENT`.")
 
 
 @pytest.mark.req("OPS-1")
@@ -67,13 +67,12 @@ def test_the_status_says_in_a_few_lines_what_needs_somebody(embedded: Runlore) -
 
     seen = embedded.text("status").splitlines()
 
-    assert (new[-4], len(new) <= 8, len(seen) <= 10) == ("Nothing needs you.", True, True)
-    assert seen[2:5] == [
-        "Needs you",
-        "  1 waiting for review: `runlore memory review list`",
-        "  1 failed for good in the background: `runlore jobs list --state dead`",
-    ]
-    assert seen[-3].endswith("1 run in 1 session"), "a summary of a run is nothing that waits"
+    assert ("Nothing needs you." in new, len(new) <= 9, len(seen) <= 10) == (True, True, True)
+    assert seen[2:4] == ["Needs you", "  2 waiting for you: `runlore inbox`"]
+    assert seen[-4:-2] == [
+        "This week: nothing learned",
+        "In use: 0 memories, 0 skills. Stored: 1 run in 1 session, 1 episode.",
+    ], "a summary of a run is nothing that waits"
 
 
 @pytest.mark.req("OPS-3")
@@ -207,7 +206,7 @@ def test_a_damaged_run_memory_is_found_and_repaired(embedded: Runlore) -> None:
     assert embedded.json("doctor")["healthy"] is True
     (diagnostic,) = embedded.json("status")["run_memory"]["maintenance"]["diagnostics"]
     assert diagnostic["message"] in embedded.text("status", "--verbose")
-    assert "1 met by the last maintenance: `runlore status --verbose`" in embedded.text("status")
+    assert "1 met by the last maintenance: `runlore status --all`" in embedded.text("status")
 
 
 @pytest.mark.req("OPS-1")

@@ -20,7 +20,7 @@ LONG = "because the whole team agreed on that at length in the meeting of last w
 # What shows something. A text that is shown word for word as agents get it keeps its own lines.
 SHOWN = (
     "status",
-    "status --verbose",
+    "status --all",
     "doctor",
     "memory list",
     "memory states",

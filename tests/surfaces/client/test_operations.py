@@ -110,6 +110,7 @@ def records(both: Both) -> None:
     again = both.do(
         "propose_profile", ops.ProfileProposal(key="editor", value="vim ✓", reason="again", scope=ACME)
     )
+    both.read("inbox", ops.InboxRequest(limit=2))
     assert both.read("review_list", ops.ReviewRequest()).items[0].outcome.duplicate_of == active
     both.do("reject", ops.Decision(record_id=again.record_id, reason="twice"))
     newer = both.do(

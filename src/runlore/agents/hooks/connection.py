@@ -15,13 +15,13 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from runlore.agents.hooks.connected import FOLDER
 from runlore.agents.hooks.installing import VARIABLES, Connecting, FileEdit, list_edits
 from runlore.agents.hooks.reports import find_agent
 from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Conflict, Invalid, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.timestamps import format_time
+from runlore.hook import AGENTS_FOLDER
 
 _BYTES_MAX = 32 * 1024**2
 
@@ -56,7 +56,7 @@ class AgentConnection:
     def record_path(self) -> str:
         project = self.to.project
         at = "" if project is None else "@" + hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
-        return os.path.join(self.to.state_root, FOLDER, f"{self.agent}{at}.json")
+        return os.path.join(self.to.state_root, AGENTS_FOLDER, f"{self.agent}{at}.json")
 
     @property
     def edits(self) -> list[FileEdit]:

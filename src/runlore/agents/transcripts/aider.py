@@ -110,7 +110,13 @@ class _AiderParser:
         text = line.decode(errors="replace").rstrip("\r\n")
         is_ended = text.endswith(_ENDS)
         if text.startswith(_STARTED):
-            self._chat(text)
+            self._begin_run()
+            self._end_run()
+            began = text.removeprefix(_STARTED).strip()
+            self._assembly.carried[_BEGAN] = began if moment(began) else ""
+            self._assembly.folder = self._home
+            self._assembly.model = ""
+            self._speak_of(began)
         elif is_ended and (text.startswith(f"{_USER} ") or text.rstrip() == _USER):
             self._user(text.removeprefix(_USER)[1:].removesuffix(_ENDS), len(line))
         elif self._is_block_open and not self._begins_block(text):
@@ -137,15 +143,6 @@ class _AiderParser:
         if not text.startswith(f"{_TOOL} "):
             return False
         return not self._runs or _ADD_OUTPUT.match(text[2:]) is not None
-
-    def _chat(self, text: str) -> None:
-        self._begin_run()
-        self._end_run()
-        began = text.removeprefix(_STARTED).strip()
-        self._assembly.carried[_BEGAN] = began if moment(began) else ""
-        self._assembly.folder = self._home
-        self._assembly.model = ""
-        self._speak_of(began)
 
     def _speak_of(self, began: str) -> None:
         """A chat has no id: its folder and its time stand for one, and are not to be read in it."""

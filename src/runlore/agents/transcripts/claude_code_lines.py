@@ -274,18 +274,14 @@ def _words(text: str) -> Words:
         # Of a mark that is not one of a pair nobody can tell what it encloses.
         return _HARNESS
     if text.startswith(_COMMANDS):
-        return Words(Speaker.COMMAND, _command(text))
+        name = _COMMAND_NAME.search(text)
+        opened, closed = _COMMAND_ARGUMENTS
+        _, _, behind = text.partition(opened)
+        arguments = behind.partition(closed)[0].strip()
+        called = name[1].strip() if name else ""
+        return Words(Speaker.COMMAND, f"{called} {arguments}".strip())
     said = next((said for beginnings, said in _BEGINNINGS if text.startswith(beginnings)), Speaker.INPUT)
     return Words(said, text if said is Speaker.INPUT else "")
-
-
-def _command(text: str) -> str:
-    name = _COMMAND_NAME.search(text)
-    opened, closed = _COMMAND_ARGUMENTS
-    _, _, behind = text.partition(opened)
-    arguments = behind.partition(closed)[0].strip()
-    called = name[1].strip() if name else ""
-    return f"{called} {arguments}".strip()
 
 
 def _texts(content: object) -> list[str]:

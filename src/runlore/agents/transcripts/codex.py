@@ -246,7 +246,12 @@ class _CodexParser:
         if not id:
             return UNKNOWN
         if self._chain.session(id, at):
-            self._know(payload)
+            assembly = self._assembly
+            assembly.folder = text_of(payload.get("cwd"))[: limits.PATH_CHARS_MAX] or assembly.folder
+            branch = text_of(object_of(payload.get("git")).get("branch"))
+            assembly.branch = branch[: limits.TITLE_CHARS_MAX] or assembly.branch
+            version = text_of(payload.get("cli_version"))
+            assembly.agent_version = version[: limits.ID_CHARS_MAX] or assembly.agent_version
             self._know_origin(payload)
         return ""
 
@@ -267,14 +272,6 @@ class _CodexParser:
         if not self._assembly.has_runs:
             self._assembly.outside(SUMMARY)
         return ""
-
-    def _know(self, told: Plain) -> None:
-        assembly = self._assembly
-        assembly.folder = text_of(told.get("cwd"))[: limits.PATH_CHARS_MAX] or assembly.folder
-        branch = text_of(object_of(told.get("git")).get("branch"))
-        assembly.branch = branch[: limits.TITLE_CHARS_MAX] or assembly.branch
-        version = text_of(told.get("cli_version"))
-        assembly.agent_version = version[: limits.ID_CHARS_MAX] or assembly.agent_version
 
     def _turn_context(self, payload: Plain, _at: object) -> str:
         folder = text_of(payload.get("cwd"))[: limits.PATH_CHARS_MAX]

@@ -104,13 +104,27 @@ class Calls:
 
     def function_call(self, payload: Plain, at: object) -> str:
         """A call whose arguments are a JSON text."""
-        name = _tool(payload)
+        # The name of the tool that is called, after its server where it has one; empty where none is told.
+        name = payload.get("name")
+        if type(name) is not str or not name:
+            name = text_of(object_of(payload.get("function")).get("name"))
+            if not name and payload.get("type") == "tool_search_call":
+                name = "tool_search"
+        namespace = payload.get("namespace")
+        if type(namespace) is str and namespace.startswith(_SERVER) and name and not name.startswith(_SERVER):
+            name = f"{namespace.rstrip('_')}__{name.lstrip('_')}"
         if not name:
             return UNKNOWN
         arguments = _arguments(payload.get("arguments"))
         id = text_of(payload.get("call_id")) or self._name_unnamed(name)
         if name == _POLL:
-            self._poll(id, arguments, at)
+            # What is typed into a process, or only its state asked for: the answer is about its first call.
+            origin = self._processes.get(_plain_number(arguments.get("session_id")), "")
+            is_told = not origin or bool(arguments.get("chars"))
+            if is_told:
+                self._tell(id, _POLL, arguments, at)
+            if origin:
+                _keep(self._polls, id, (origin, is_told))
         elif name == _WAIT and (program := self._cells.get(str(arguments.get("cell_id")))):
             _keep(self._waits, id, program)
         else:
@@ -220,15 +234,6 @@ class Calls:
         for (own, origin), answer in zip(inner, answers, strict=True):
             self._answer(origin or own, answer, at)
 
-    def _poll(self, id: str, arguments: dict[str, JsonValue], at: object) -> None:
-        """What is typed into a process, or only its state asked for: the answer is about its first call."""
-        origin = self._processes.get(_plain_number(arguments.get("session_id")), "")
-        is_told = not origin or bool(arguments.get("chars"))
-        if is_told:
-            self._tell(id, _POLL, arguments, at)
-        if origin:
-            _keep(self._polls, id, (origin, is_told))
-
     def _tell(self, id: str, name: str, arguments: dict[str, JsonValue], at: object) -> None:
         id, name = id[: limits.ID_CHARS_MAX], name[: limits.ID_CHARS_MAX]
         body: dict[str, JsonValue] = {"call_id": id, "name": name, "arguments": arguments}
@@ -265,19 +270,6 @@ def _keep(table: dict[str, _T], key: str, value: _T) -> None:
     """Remember something of the run, as long as it is no more than a run can tell."""
     if len(table) < limits.TOLD_RUN_EVENTS_MAX:
         table[key] = value
-
-
-def _tool(payload: Plain) -> str:
-    """The name of the tool that is called, after its server where it has one; empty where none is told."""
-    name = payload.get("name")
-    if type(name) is not str or not name:
-        name = text_of(object_of(payload.get("function")).get("name"))
-        if not name and payload.get("type") == "tool_search_call":
-            name = "tool_search"
-    namespace = payload.get("namespace")
-    if type(namespace) is str and namespace.startswith(_SERVER) and name and not name.startswith(_SERVER):
-        name = f"{namespace.rstrip('_')}__{name.lstrip('_')}"
-    return name
 
 
 def _ran(payload: Plain) -> str:

@@ -49,7 +49,9 @@ class Chain:
                 self._known[_OWN] = id
                 self._go_on_as(id)
                 return True
-            self._repeat(id)
+            self.is_repeating = True
+            self.is_passed_over = _lies_nearby(self._path, id)
+            self._known[_REPEATS] = _PASSED_OVER if self.is_passed_over else _TOLD
         if id not in chain and len(chain) < _CHAIN_MAX:
             self._known[_CHAIN] = " ".join(sorted([*chain, id]))
         if not self.is_passed_over:
@@ -65,11 +67,6 @@ class Chain:
             if _is_timed(turn):
                 return self._turn_of(turn, own)
         return self._is_late(at) and self._turn_of(own, own)
-
-    def _repeat(self, origin: str) -> None:
-        self.is_repeating = True
-        self.is_passed_over = _lies_nearby(self._path, origin)
-        self._known[_REPEATS] = _PASSED_OVER if self.is_passed_over else _TOLD
 
     def _turn_of(self, turn: str, own: str) -> bool:
         if turn >= own:

@@ -80,19 +80,15 @@ class GeminiReader:
         session = _GeminiSession()
         session.read(content, counts)
         assembly.speak_of(session.id or source.path)
-        assembly.parent = _parent(source.path)
+        # The session whose subagent's this one is, by where it lies.
+        folder = Path(source.path).absolute().parent
+        assembly.parent = folder.name if folder.parent.name == _CHATS else ""
         assembly.title = session.summary[: limits.TITLE_CHARS_MAX]
         assembly.folder = (_project_root(source.path) or session.folder)[: limits.PATH_CHARS_MAX]
         for message in session.messages.values():
             if problem := _tell(message, assembly):
                 counts.skip(problem)
             yield
-
-
-def _parent(path: str) -> str:
-    """The session whose subagent's this one is, by where it lies."""
-    folder = Path(path).absolute().parent
-    return folder.name if folder.parent.name == _CHATS else ""
 
 
 def _project_root(path: str) -> str:

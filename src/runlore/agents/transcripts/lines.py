@@ -197,18 +197,15 @@ class Lines:
             if self.end != self.start:
                 self.number += 1
             if blanks > _BLANKS_MAX:
-                self._pass_over_blanks()
-
-    def _pass_over_blanks(self) -> None:
-        """Pass over the blank lines that are at hand: a small archive may hold millions of them."""
-        at_hand = self._file.peek()
-        count = len(at_hand) - len(at_hand.lstrip(b"\n"))
-        self._file.read(count)
-        self.start = self.end
-        self.end += count
-        self.number += count
-        self._counts.bytes += count
-        self._counts.lines += count
+                # Pass over the blank lines that are at hand: a small archive may hold millions of them.
+                at_hand = self._file.peek()
+                count = len(at_hand) - len(at_hand.lstrip(b"\n"))
+                self._file.read(count)
+                self.start = self.end
+                self.end += count
+                self.number += count
+                self._counts.bytes += count
+                self._counts.lines += count
 
     def _pass_over(self) -> bool:
         """Go to the end of a line that is too long. Whether it was one: it may have ended just there."""

@@ -144,25 +144,20 @@ def _tell_tool(part: Plain, assembly: Assembly, at: object) -> str:
     body: dict[str, JsonValue] = {"call_id": id, "name": name, "arguments": arguments}
     assembly.add(EventType.TOOL_CALL, body, moment(time.get("start") or at), chars=len(str(arguments)))
     if state.get("status") in ("completed", "error"):
-        result = _result(id, state)
+        output = state.get("output")
+        text = output if type(output) is str else "\n".join(text_of(item) for item in list_of(output))
+        result: dict[str, JsonValue] = {"call_id": id}
+        if state.get("status") == "error":
+            text = text_of(state.get("error")) or text
+            result["is_error"] = True
+        result["output"] = shorten(without_reminders(text))
+        code = whole_number(object_of(state.get("metadata")).get("exit"))
+        if code is not None:
+            result["exit_code"] = code
         assembly.add(
             EventType.TOOL_RESULT, result, moment(time.get("end") or at), chars=len(str(result["output"]))
         )
     return ""
-
-
-def _result(id: str, state: Plain) -> dict[str, JsonValue]:
-    output = state.get("output")
-    text = output if type(output) is str else "\n".join(text_of(item) for item in list_of(output))
-    result: dict[str, JsonValue] = {"call_id": id}
-    if state.get("status") == "error":
-        text = text_of(state.get("error")) or text
-        result["is_error"] = True
-    result["output"] = shorten(without_reminders(text))
-    code = whole_number(object_of(state.get("metadata")).get("exit"))
-    if code is not None:
-        result["exit_code"] = code
-    return result
 
 
 def _end(error: Plain, assembly: Assembly) -> None:

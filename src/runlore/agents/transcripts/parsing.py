@@ -72,7 +72,14 @@ def shorten(text: str, chars_max: int = limits.TOLD_TEXT_CHARS_MAX) -> str:
         return text
     half = half_of(chars_max)
     left_out = len(text) - 2 * half
-    return beginning(text, half) + _MARK.format(left_out) + _ending(text, len(text) - half)
+    # A text from a cut on; what tells a secret may stand before the cut.
+    cut = len(text) - half
+    kept, done = [""], cut
+    for span in _secrets(text, cut)[1]:
+        if span.end > cut:
+            kept += text[done : span.start], f"<redacted:{span.rule}>"
+            done = span.end
+    return beginning(text, half) + _MARK.format(left_out) + "".join([*kept, text[done:]])[cut - len(text) :]
 
 
 def half_of(chars_max: int) -> int:
@@ -91,16 +98,6 @@ def beginning(text: str, chars: int) -> str:
             done = span.end
     # What stands for a secret may be longer than the secret.
     return "".join([*kept, text[done:chars]])[:chars]
-
-
-def _ending(text: str, cut: int) -> str:
-    """A text from a cut on; what tells a secret may stand before the cut."""
-    kept, done = [""], cut
-    for span in _secrets(text, cut)[1]:
-        if span.end > cut:
-            kept += text[done : span.start], f"<redacted:{span.rule}>"
-            done = span.end
-    return "".join([*kept, text[done:]])[cut - len(text) :]
 
 
 def _secrets(text: str, cut: int) -> tuple[int, list[SecretFinding]]:

@@ -89,7 +89,8 @@ class SweAgentReader:
             return
         assembly.speak_of(_id(source, task, told))
         assembly.folder = _folder(told)[: limits.PATH_CHARS_MAX]
-        assembly.model = _model(told)[: limits.MODEL_CHARS_MAX]
+        config = object_of(object_of(told.get("info")).get("config"))
+        assembly.model = text_of(object_of(config.get("model")).get("model_name"))[: limits.MODEL_CHARS_MAX]
         # The task is mostly an issue that somebody else wrote.
         assembly.begin(shorten(task), moment(steps[0].at) if steps else None, said_by=TASK)
         yield
@@ -166,7 +167,7 @@ def _answers(messages: list[Plain], place: int) -> list[Plain]:
 
 def _assistant_steps(message: Plain, answers: list[Plain]) -> Iterator[_TrajectoryStep]:
     thought = _content(message.get("thought")) or _content(message.get("content"))
-    at = _at(message)
+    at = object_of(message.get("extra")).get("timestamp") or message.get("timestamp")
     commands = _commands(message)
     if not commands:
         yield _TrajectoryStep(thought=thought, at=at)
@@ -263,20 +264,11 @@ def _folder(told: Plain) -> str:
     return text_of(object_of(state).get("working_dir"))
 
 
-def _model(told: Plain) -> str:
-    config = object_of(object_of(told.get("info")).get("config"))
-    return text_of(object_of(config.get("model")).get("model_name"))
-
-
 def _status(told: Plain) -> RunStatus:
     status = text_of(object_of(told.get("info")).get("exit_status")).lower()
     if not status or "submitted" in status or status == "skipped":
         return RunStatus.COMPLETED
     return RunStatus.FAILED
-
-
-def _at(message: Plain) -> object:
-    return object_of(message.get("extra")).get("timestamp") or message.get("timestamp")
 
 
 def _id(source: TranscriptSource, task: str, told: Plain) -> str:

@@ -179,7 +179,10 @@ class Git:
                     new_file(info, "alternates", os.fsencode(self._objects) + b"\n")
             new_file(own, "HEAD", f"{commit}\n".encode())
             new_file(own, "packed-refs", refs.encode())
-            new_file(own, "config", self._settings().encode())
+            told = self._query("config", "--local", "--null", "--list").split(NUL_SHOWN)
+            pairs = [(name, value) for name, _, value in (entry.partition("\n") for entry in told)]
+            kept = [pair for pair in pairs if pair[0] in _COPIED or is_filter(pair[0])]
+            new_file(own, "config", settings_text([*_NEW_FORMAT, *kept]).encode())
             self._copy_index(record, own)
             with suppress(OSError, RunloreError), open_folder(self._repository.common) as common:
                 new_file(own, "shallow", read_bytes(common, "shallow", bytes_max=_INDEX_BYTES_MAX)[0])
@@ -189,12 +192,6 @@ class Git:
             os.unlink(".git", dir_fd=copy)
             leads = os.fsencode(os.path.join(place.aside_path, OWN_REPOSITORY))
             new_file(copy, ".git", b"gitdir: " + leads + b"\n")
-
-    def _settings(self) -> str:
-        told = self._query("config", "--local", "--null", "--list").split(NUL_SHOWN)
-        pairs = [(name, value) for name, _, value in (entry.partition("\n") for entry in told)]
-        kept = [pair for pair in pairs if pair[0] in _COPIED or is_filter(pair[0])]
-        return settings_text([*_NEW_FORMAT, *kept])
 
     def _copy_index(self, record: str, folder: int) -> None:
         """Copy the list of files with its time: git looks again into files that are as young as the list, and

@@ -113,7 +113,17 @@ class CommandRunner:
     def run(self, command: Command, bounds: CommandLimits) -> ShellResult:
         """Run a command to its end. Invalid (`workspace.command`); Unavailable (`workspace.start`) where it
         could not even begin, (`workspace.full`) where there is no room for its temporary files."""
-        _check(command.argv)
+        for argument in command.argv:
+            try:
+                size = len(argument.encode())
+            except UnicodeEncodeError:
+                size = -1
+            if size < 0 or "\0" in argument or size > limits.SHELL_COMMAND_BYTES_MAX:
+                raise Invalid(
+                    f"a command is text of at most {limits.SHELL_COMMAND_BYTES_MAX:,} bytes",
+                    code="workspace.command",
+                    hint="write a longer script to a file and run that",
+                )
         if bounds.stop.is_set():
             return ShellResult(output="", exit_code=None, stopped=True)
         with ExitStack() as stack:
@@ -271,20 +281,6 @@ class _RunningCommand:
             stopped=self._why == "stopped",
             omitted=self._kept.omitted,
         )
-
-
-def _check(argv: Sequence[str]) -> None:
-    for argument in argv:
-        try:
-            size = len(argument.encode())
-        except UnicodeEncodeError:
-            size = -1
-        if size < 0 or "\0" in argument or size > limits.SHELL_COMMAND_BYTES_MAX:
-            raise Invalid(
-                f"a command is text of at most {limits.SHELL_COMMAND_BYTES_MAX:,} bytes",
-                code="workspace.command",
-                hint="write a longer script to a file and run that",
-            )
 
 
 def _pipe(stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:

@@ -69,12 +69,7 @@ class ApprovalPrompt:
 
     def _show_call(self, approval: Approval) -> None:
         self._screen.note(f"The agent wants to call {approval.tool}:", "bold")
-        for name, value in approval.arguments.items():
-            text = value if isinstance(value, str) else orjson.dumps(value, default=dict).decode()
-            say(f"   {name}:", "dim")
-            # All of it, and what else could end a line told by its code: whoever says yes says it to all.
-            for line in text.split("\n"):
-                say(f"     {line.expandtabs()}", is_code=True)
+        show_arguments(approval)
         if approval.why:
             say(f"   {approval.why}", "dim")
 
@@ -100,6 +95,21 @@ class ApprovalPrompt:
             self._screen.note(f"   {line.expandtabs()}", "")
         answer = (read_line(QUESTION, afresh=True) or "").strip() if self._is_terminal else ""
         return ops.ApprovalDecision(approval_id=approval.approval_id, answer=answer or NOBODY)
+
+
+def show_arguments(approval: Approval) -> None:
+    """All that a call is asked with, each line as a line, and what else could end one told by its code:
+    whoever says yes says it to all."""
+    for name, value in approval.arguments.items():
+        say(f"   {name}:", "dim")
+        text = value if isinstance(value, str) else orjson.dumps(value, default=dict).decode()
+        show_lines(text, indent=5, is_code=True)
+
+
+def show_lines(text: str, style: str = "", *, indent: int = 3, is_code: bool = False) -> None:
+    """A text with its own lines, none of which can pass for a part of the one before."""
+    for line in text.split("\n"):
+        say(f"{' ' * indent}{line.expandtabs()}", style, is_code=is_code)
 
 
 def _deny(approval: Approval, why: str) -> ops.ApprovalDecision:

@@ -8,10 +8,10 @@ from contextlib import suppress
 import typer
 
 from runlore.cli.agent.screen import Screen
-from runlore.cli.connect import is_embedded
 from runlore.cli.failures import report
 from runlore.cli.invocation import Invocation
 from runlore.cli.skills.saving import save_asking
+from runlore.client.connect import is_embedded
 from runlore.daemon import answers
 from runlore.domain.errors import NotFound, RunloreError
 from runlore.domain.records.audit import DAEMON

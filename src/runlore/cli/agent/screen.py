@@ -52,7 +52,10 @@ class Screen:
             return
         text = answers.text_of_event(event.data)
         if event.kind is ops.RunEventKind.TEXT:
-            self._text(text)
+            # A piece of a message as it comes; where nobody watches, the whole is enough.
+            if self._is_watched:
+                self._said += text
+                self._words(text)
         elif event.kind is ops.RunEventKind.OUTPUT:
             self._output(str(event.data.get("call_id", "")), text)
         elif event.kind is ops.RunEventKind.REMARK:
@@ -121,12 +124,6 @@ class Screen:
             self._line(f"• {name}  {call_text(fields.get('arguments'))}", "cyan")
         elif kind == EventType.TOOL_RESULT.value:
             self._result(fields)
-
-    def _text(self, piece: str) -> None:
-        """A piece of a message as it comes; where nobody watches, the whole is enough."""
-        if self._is_watched:
-            self._said += piece
-            self._words(piece)
 
     def _remark(self, text: str) -> None:
         """What a person should know; what the agent was saying then is said anew behind it."""

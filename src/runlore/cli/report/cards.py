@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, lines, text
 from runlore.cli.tables.table_cells import plural, time_text
@@ -50,6 +51,11 @@ def anchor(suggestion: Suggestion) -> str:
     return f"skill-{suggestion.name}"
 
 
+def write_command(command: str) -> Markup:
+    """A command to be copied: the script puts a button behind it, and without one a click takes all of it."""
+    return element("code", text(command), class_="copied")
+
+
 def _head(suggestion: Suggestion) -> Markup:
     points = suggestion.score.points
     ring = element(
@@ -91,8 +97,10 @@ def _taint(suggestion: Suggestion) -> Markup:
 
 
 def _commands(suggestion: Suggestion) -> Markup:
+    # What came from outside is read first, and not pasted into a shell by a click.
+    kind = None if suggestion.provenance.tainted else "copied"
     steps = [
-        element("li", element("pre", element("code", lines(command)), tabindex=0))
+        element("li", element("pre", element("code", lines(command), class_=kind), tabindex=0))
         for command in suggestion.commands
     ]
     return (
@@ -187,7 +195,8 @@ def _example(example: Example) -> Markup:
         text(", run "),
         element("code", text(example.run_id)),
     )
-    steps = element("ol", *(_step(step) for step in example.steps), class_="steps")
+    same = [tuple(steps) for _, steps in groupby(example.steps, _step_key)]
+    steps = element("ol", *map(_step, same), class_="steps")
     return element(
         "section",
         element("h4", text("An example from the transcript")),
@@ -198,12 +207,19 @@ def _example(example: Example) -> Markup:
     )
 
 
-def _step(step: Step) -> Markup:
+def _step_key(step: Step) -> object:
+    return step.text, step.outcome, step.error
+
+
+def _step(same: Sequence[Step]) -> Markup:
+    """A step, with how often it was done in a row."""
+    step = same[0]
     mark, told = _MARKS[step.outcome]
+    often = f", {len(same)} times" if len(same) > 1 else ""
     code = "" if step.exit_code is None else f", exit code {step.exit_code}"
     return element(
         "li",
-        element("span", text(f"event {step.number}"), class_="event"),
+        element("span", text(f"event {step.number}{often}"), class_="event"),
         element(
             "span", text(mark), class_=f"mark {step.outcome.value}", role="img", aria_label=f"{told}{code}"
         ),
@@ -220,18 +236,18 @@ def _choice(suggestion: Suggestion, *, is_stored: bool) -> Markup:
     if is_stored:
         keep = join_markup(
             text("It waits in the review queue: "),
-            element("code", text(f"runlore skill save {name}")),
+            write_command(f"runlore skill save {name}"),
             text(" keeps it as a skill."),
         )
     else:
         keep = join_markup(
-            element("code", text("runlore learn")),
+            write_command("runlore learn"),
             text(" without --dry-run stores it, and "),
-            element("code", text(f"runlore skill save {name}")),
+            write_command(f"runlore skill save {name}"),
             text(" keeps it as a skill then."),
         )
     skip = join_markup(
-        element("code", text(f"runlore skill skip {name}")),
+        write_command(f"runlore skill skip {name}"),
         text(" takes it out, and the same pattern does not come back."),
     )
     return element(

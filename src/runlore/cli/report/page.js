@@ -1,4 +1,23 @@
 "use strict";
+// Puts a button behind each command that copies it. Without it a click takes the whole command.
+for (const code of document.querySelectorAll("code.copied")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.setAttribute("aria-label", `Copy ${code.textContent}`);
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+    } catch {
+      getSelection().selectAllChildren(code);
+      if (!document.execCommand("copy")) return;
+    }
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  (code.closest("pre") ?? code).after(button);
+}
 // Filters the cards. Without it the page shows all of them.
 (() => {
   const form = document.querySelector(".filter");

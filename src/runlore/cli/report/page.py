@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from importlib import resources
 
-from runlore.cli.report.cards import anchor, card, inline
+from runlore.cli.report.cards import anchor, card, inline, write_command
 from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, raw, text
 from runlore.cli.report.plots import Bar, Series, beside, make_series, over_time
+from runlore.cli.tables.learn_tables import agent_title
 from runlore.cli.tables.table_cells import plural
 from runlore.daemon.mining.findings import AgentRead, Day, LearnFindings, ReadingSummary
 from runlore.domain.detectors.match import Heuristic
@@ -89,16 +90,16 @@ def _header(findings: LearnFindings, made_at: datetime, *, is_stored: bool) -> M
     reading, days = findings.reading, findings.days
     commands = sum(day.commands for day in days)
     figures = [
-        _figure(len(findings.suggestions), "suggested skills", "first"),
-        _figure(len(findings.statements), "sentences to remember", "first"),
-        _figure(reading.sessions, "sessions"),
-        _figure(reading.runs, "runs"),
-        _figure(commands, "commands"),
+        _count(len(findings.suggestions), "suggested skill", "suggested skills", "first"),
+        _count(len(findings.statements), "sentence to remember", "sentences to remember", "first"),
+        _count(reading.sessions, "session", "sessions"),
+        _count(reading.runs, "run", "runs"),
+        _count(commands, "command", "commands"),
         _figure(_share(sum(day.failures for day in days), commands), "of them failed"),
         _figure(_share(sum(day.repeats for day in days), commands), "were done before"),
     ]
     span = f", from {_day(days[0].day)} to {_day(days[-1].day)}" if days else ""
-    agents = ", ".join(agent.agent for agent in reading.agents if agent.runs)
+    agents = ", ".join(agent_title(agent.agent) for agent in reading.agents if agent.runs)
     told = f"What {agents or 'no agent'} did in {plural(reading.sessions, 'session')}{span}."
     stored = (
         "The suggestions wait in the review queue; nothing is saved as a skill until you say so."
@@ -116,8 +117,11 @@ def _header(findings: LearnFindings, made_at: datetime, *, is_stored: bool) -> M
     )
 
 
-def _figure(value: int | str, name: str, kind: str = "") -> Markup:
-    shown = value if isinstance(value, str) else f"{value:,}"
+def _count(number: int, one: str, many: str, kind: str = "") -> Markup:
+    return _figure(f"{number:,}", one if number == 1 else many, kind)
+
+
+def _figure(shown: str, name: str, kind: str = "") -> Markup:
     return element(
         "div", element("dt", text(name)), element("dd", text(shown)), class_=f"figure {kind}".strip()
     )
@@ -288,7 +292,11 @@ def _statements(found: Sequence[Record], *, is_stored: bool) -> Markup:
             "section", title, element("p", text("No sentence would be remembered."), class_="none")
         )
     waits = "wait for review" if is_stored else "would wait for review"
-    told = f"They {waits}: `runlore memory review list`. None is used before somebody confirms it."
+    told = join_markup(
+        text(f"They {waits}: "),
+        write_command("runlore memory review list"),
+        text(" None is used before you confirm it."),
+    )
     first = [each for each in found if rank_of(each) is not Rank.FOLDED]
     folded = [each for each in found if rank_of(each) is Rank.FOLDED]
     less_sure = element(
@@ -299,7 +307,7 @@ def _statements(found: Sequence[Record], *, is_stored: bool) -> Markup:
     return element(
         "section",
         title,
-        element("p", inline(told), class_="none"),
+        element("p", told, class_="none"),
         _statement_list(first[:_FIRST_SHOWN]) if first else NOTHING,
         element(
             "details",
@@ -326,7 +334,7 @@ def _statement(record: Record) -> Markup:
     about = f"{record.kind.value} of the {record.scope.kind.value}, confidence {record.confidence}"
     return element(
         "li",
-        element("q", text(record.summary)),
+        element("q", inline(record.summary)),
         _outside(record.provenance),
         element("p", text(about), class_="where"),
         element("ul", *(element("li", text(why)) for why in confidence_reasons(record)), class_="reasons"),

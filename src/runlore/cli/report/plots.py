@@ -12,6 +12,8 @@ from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, tex
 
 # A plot has at most this many bars; the step between them is the smallest that fits.
 BARS_MAX = 62
+# And at least so many, so that a few days of work stand as bars among the others, and not as blocks.
+BARS_MIN = 21
 STEPS = (
     (1, "one day"),
     (7, "one week"),
@@ -130,6 +132,7 @@ def _figure(title: str, note: str, *inside: Markup) -> Markup:
 
 
 def _bins(first: date, last: date) -> _Bins:
+    first = min(first, date.fromordinal(max(last.toordinal() - BARS_MIN + 1, 1)))
     span = (last - first).days + 1
     fitting = (step for step in STEPS if -(-span // step[0]) <= BARS_MAX)
     step_days, step_name = next(fitting, STEPS[-1])

@@ -12,6 +12,7 @@ from runlore.cli.tables.table_cells import plural, time_text
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
+from runlore.daemon.mining.proposing import waiting_suggestions
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.lazy import dataclass
@@ -60,7 +61,7 @@ def save(call: Invocation, choice: SaveOptions) -> None:
             hint="name them: runlore skill save NAME --accept-untrusted",
         )
     with call.operations() as operations:
-        waiting = all_waiting(operations)
+        waiting = waiting_suggestions(operations)
     if waiting and is_asked:
         save_asking(call, waiting, accept=choice.accept_untrusted)
         return
@@ -104,17 +105,6 @@ def reset_skips(
     All of it, or one by its name or id.
     """
     call.ask(lambda operations: operations.reset_skips(name), lambda reset: _show_reset(reset, name))
-
-
-def all_waiting(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:
-    found: list[StoredSuggestion] = []
-    cursor: str | None = None
-    while True:
-        page = operations.list_suggestions(ops.SuggestionsRequest(limit=limits.LIST_LIMIT_MAX, cursor=cursor))
-        found.extend(page.items)
-        cursor = page.next_cursor
-        if cursor is None:
-            return tuple(found)
 
 
 def show_skipped(stored: StoredSuggestion, policy: SkillCurationPolicy) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX
 from runlore.cli.tables.table_cells import plural, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.daemon.connected_agents import AGENTS
 from runlore.daemon.mining.findings import LearnFindings, ReadingSummary, Unread
 from runlore.daemon.mining.local_transcripts import looked_at
 from runlore.daemon.mining.past_decisions import PastDecision, Queue
@@ -23,10 +24,7 @@ STATEMENTS_SHOWN_MAX = 10
 _PATHS_SHOWN_MAX = 1
 _COLUMNS = (
     Column(title="NAME"),
-    Column(title="FOUND BY"),
-    Column(title="TIMES", right=True, labelled=True),
-    Column(title="SESSIONS", right=True, labelled=True),
-    Column(title="SCORE", right=True, labelled=True),
+    Column(title="SEEN IN"),
     Column(title="FROM"),
     Column(title="DESCRIPTION", wraps=True),
 )
@@ -154,6 +152,11 @@ def _show_found(answer: ops.SuggestAnswer) -> None:
     )
 
 
+def agent_title(name: str) -> str:
+    """The name that an agent has among people."""
+    return AGENTS[name].title if name in AGENTS else name
+
+
 def show_reading(reading: ReadingSummary) -> None:
     say("")
     if reading.agents:
@@ -220,10 +223,7 @@ def _show_statements(statements: Sequence[Record]) -> None:
 def _row(suggestion: Suggestion) -> tuple[Cell, ...]:
     return (
         (suggestion.name, "bold"),
-        suggestion.heuristic.value,
-        f"{suggestion.times:,}",
-        f"{suggestion.sessions:,}",
-        str(suggestion.score.points),
+        plural(suggestion.sessions, "session"),
         ("outside", "yellow") if suggestion.provenance.tainted else "",
         excerpt(suggestion.description, DESCRIPTION_CHARS_MAX),
     )

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runlore.cli.tables.record_tables import feedback_text, state_cell, verdict_rows, verdict_word
+from runlore.cli.tables.record_tables import (
+    STATE_WORDS,
+    feedback_text,
+    state_cell,
+    verdict_rows,
+    verdict_word,
+)
 from runlore.cli.tables.table_cells import FIELDS, field_rows, plural, scope_text, show_cursor, time_text
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain import limits
@@ -172,7 +178,7 @@ def _standing(record: Record) -> Iterator[tuple[str, str]]:
     reason = f" ({record.state_reason})" if record.state_reason else ""
     tier = f", {record.publish_tier} tier" if record.publish_tier else ""
     by = f", by {record.policy_actor}" if record.policy_actor else ""
-    yield "state", f"{record.state}{reason}{tier}"
+    yield "state", f"{STATE_WORDS[record.state][0]}{reason}{tier}"
     yield "decision", f"{record.policy_decision}{by}" if record.policy_decision else ""
     yield "verification", record.verification_status
     yield "confidence", str(record.confidence)
@@ -196,14 +202,14 @@ def _origin(record: Record) -> Iterator[tuple[str, str]]:
     yield "source", ", ".join(f"{name} {text}" for name, text in named if text)
     yield "made of", ", ".join(source.record_ids)
     for reference in record.evidence_refs:
-        yield "evidence", _evidence(reference)
+        yield "evidence", evidence_text(reference)
     if record.provenance.tainted:
         yield "trust", "from outside; an operator has to read and accept it"
     for outside in record.provenance.sources:
         yield "from outside", outside
 
 
-def _evidence(reference: EvidenceRef) -> str:
+def evidence_text(reference: EvidenceRef) -> str:
     number = None if reference.event_number is None else str(reference.event_number)
     named = (("run", reference.run_id), ("artifact", reference.artifact_id), ("event", number))
     told = [f"{name} {text}" for name, text in named if text]

@@ -35,7 +35,7 @@ def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None
                 state_cell(skill),
                 skill.origin.value,
                 skill.document.quality.value,
-                _used_shortly(skill),
+                (plural(skill.usage.times, "time") if skill.usage.times else "never"),
                 excerpt(skill.document.description, DESCRIPTION_CHARS_MAX),
             )
             for skill in skills
@@ -176,10 +176,6 @@ def _why(fitting: ops.FittingSkill) -> str:
     """The reasons, those that count most first; `--json` has their points."""
     reasons = [reason for reason, _ in sorted(fitting.match.parts, key=lambda part: -part[1])]
     return ", ".join(["always there", *reasons] if fitting.match.auto_load else reasons)
-
-
-def _used_shortly(skill: Skill) -> str:
-    return plural(skill.usage.times, "time") if skill.usage.times else "never"
 
 
 def _document_rows(skill: Skill, beside: str) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from runlore.cli.tables.table_cells import plural
+from runlore.cli.tables.table_cells import plural, short_path
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain.record import JsonValue
 from runlore.ports.skill_files import Mounted, MountState
@@ -53,7 +53,7 @@ def show_mounted(items: Sequence[Mounted], folders: Sequence[str], *, dry_run: b
         shown = [each for each in within if each.state is not MountState.UNCHANGED]
         same = len(within) - len(shown)
         told = f"{plural(same, 'skill')} as before" if same else ("" if shown else "no skills")
-        say(f"{folder}{f': {told}' if told else ''}", "bold")
+        say(f"{short_path(folder)}{f': {told}' if told else ''}", "bold")
         if shown:
             show_table(
                 [Column(), Column(), Column(wraps=True)],

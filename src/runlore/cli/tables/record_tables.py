@@ -25,11 +25,12 @@ _SUMMARY = Column(title="SUMMARY", wraps=True)
 _DEEDS = (Column(), Column(), Column(wraps=True, lines=True))
 # Two texts beside each other hold no ids, and can be read in narrower columns.
 _BESIDE_COLUMNS_MIN = 16
-_STATE_STYLES = {
-    State.CONSTRAINED: "yellow",
-    State.ACTIVE: "green",
-    State.SUPERSEDED: "dim",
-    State.TOMBSTONED: "red dim",
+# What people call the states; the exact words are in --json and in the API.
+STATE_WORDS = {
+    State.CONSTRAINED: ("waiting", "yellow"),
+    State.ACTIVE: ("in use", "green"),
+    State.SUPERSEDED: ("replaced", "dim"),
+    State.TOMBSTONED: ("removed", "red dim"),
 }
 
 
@@ -72,26 +73,28 @@ def show_record(record: Record) -> None:
     show_fields({**plain, **usual, "why": list(confidence_reasons(record))})
 
 
-def show_hits(hits: ops.SearchHits) -> None:
+def show_hits(hits: ops.SearchHits, *, explain: bool = False) -> None:
+    """What was found, with its layer and whether it is in use; the score and its parts where asked for."""
     show_remark(hits.remark)
     if not hits.items:
         say("Nothing matches.", "dim")
         show_unsearched(hits.unsearched)
         return
+    titles = (*(("SCORE",) if explain else ()), "ID", "LAYER", "STATE")
     show_table(
         [
-            *(Column(title=title) for title in ("SCORE", "ID", "LAYER", "STATE")),
+            *(Column(title=title) for title in titles),
             _SUMMARY,
-            Column(title="PARTS", wraps=True),
+            *((Column(title="PARTS", wraps=True),) if explain else ()),
         ],
         [
             (
-                str(hit.score.total),
+                *((str(hit.score.total),) if explain else ()),
                 hit.record.record_id,
                 hit.record.layer,
                 state_cell(hit.record),
                 hit.record.summary,
-                (_parts(hit), "dim"),
+                *(((_parts(hit), "dim"),) if explain else ()),
             )
             for hit in hits.items
         ],
@@ -328,6 +331,7 @@ def _parts(hit: ops.SearchHit) -> str:
         "metadata": score.metadata,
         "state": score.state,
         "recency": score.recency,
+        "neighbours": score.neighbours,
         "meaning": score.meaning,
     }
     return " + ".join(f"{name} {value}" for name, value in named.items() if value)
@@ -339,7 +343,8 @@ def _changed_fields(event: RecordEvent) -> str:
 
 def state_cell(record: Record) -> Cell:
     reason = f" ({record.state_reason})" if record.state_reason else ""
-    return record.state + reason, _STATE_STYLES[record.state]
+    word, style = STATE_WORDS[record.state]
+    return word + reason, style
 
 
 def verdict_rows(record: Record) -> Iterator[tuple[str, str]]:

@@ -173,7 +173,7 @@ def _show_evidence(skill: PromotedSkill) -> None:
             (
                 time_text(each.at),
                 each.kind.value,
-                _went(each),
+                (("well", "green") if each.success else ("badly", "red")),
                 each.run_id,
                 each.session_id or "-",
                 "now" if each.fingerprint == skill.fingerprint else each.fingerprint[:FINGERPRINT_CHARS],
@@ -200,10 +200,6 @@ def _what(event: RolloutEvent) -> str:
     if event.kind is None:
         return event.move.value
     return f"{event.kind.value} {'went well' if event.success else 'failed'}"
-
-
-def _went(evidence: Evidence) -> Cell:
-    return ("well", "green") if evidence.success else ("badly", "red")
 
 
 def _status(skill: PromotedSkill) -> Cell:

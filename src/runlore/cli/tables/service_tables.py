@@ -1,11 +1,13 @@
 """What people see of the service itself: status, tokens, capture, jobs, backups, health."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from runlore.cli.tables.table_cells import field_rows, plural, scopes_text, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.domain import limits
 from runlore.domain.access import AccessToken
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue, Layer, State
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.job import Job, JobKind, JobState
@@ -16,35 +18,83 @@ _OUTCOME_STYLES = {"ok": "green", "notice": "yellow", "repaired": "yellow", "pro
 _JOB_STYLES = {JobState.DEAD: "red", JobState.LEASED: "green"}
 _LEARNED = frozenset({Layer.PROFILE, Layer.SEMANTIC, Layer.PROCEDURAL})
 # What `status` shows elsewhere, or what says more in `policy show`.
+_NEEDS_SHOWN_MAX = 3
 _NOT_IN_STATUS = frozenset({"policy", "policies", "daemon", "models", "agents"})
 
 
-def show_status(status: ops.Status, where: str) -> None:
+def show_status(status: ops.Status, where: str, learned: "LearnedThisWeek") -> None:
+    """Ten lines for a person: what waits or is wrong, what was learned, what there is, who is connected."""
     say(f"Runlore {status.version} on {status.state_root}", "bold")
     say(f"  {where}")
     needs = [*_needs(status)]
     say("Needs you" if needs else "Nothing needs you.", "bold" if needs else "green")
+    shown = needs if len(needs) <= _NEEDS_SHOWN_MAX else needs[: _NEEDS_SHOWN_MAX - 1]
+    _show_needs(shown)
+    if len(needs) > len(shown):
+        say(f"  and {len(needs) - len(shown):,} more: `runlore status --all`", "yellow")
+    say(f"This week: {learned}")
+    say(f"In use: {_use_text(status)}. Stored: {_stored_text(status)}.")
+    _show_agents(status)
+    say("`runlore status --all` shows the rest.", "dim")
+
+
+def _show_needs(needs: Sequence[tuple[str, str]]) -> None:
     for what, command in needs:
         say(f"  {what}{f': `runlore {command}`' if command else ''}", "yellow")
-    say(f"Holds: {', '.join(_holds(status))}")
-    doing = ", ".join(_does(status))
-    say(f"{doing[:1].upper()}{doing[1:]}.")
-    _show_agents(status)
-    say("`runlore status --verbose` shows the rest.", "dim")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedThisWeek:
+    """How many memories were published and skills made in the last seven days, as far as was looked."""
+
+    memories: int
+    skills: int
+    is_more: bool = False
+
+    def __str__(self) -> str:
+        if not self.memories and not self.skills:
+            return "nothing learned"
+        least = "at least " if self.is_more else ""
+        parts = (plural(self.memories, "memory", "memories"), plural(self.skills, "skill"))
+        return f"{least}{' and '.join(part for part in parts if part[0] != '0')} learned"
+
+
+def count_learned(operations: "ops.Operations", now: datetime) -> LearnedThisWeek:
+    """What was learned in the last seven days, among the newest; a status needs no exact number."""
+    since = now - timedelta(days=7)
+    newest = ops.ListRequest(filters=ops.Filters(layers=_LEARNED), limit=limits.LIST_LIMIT_MAX)
+    records = operations.list_records(newest)
+    skills = operations.list_skills(ops.SkillsRequest(limit=limits.LIST_LIMIT_MAX))
+    return LearnedThisWeek(
+        memories=sum(each.published_at is not None and each.published_at >= since for each in records.items),
+        skills=sum(each.created_at >= since for each in skills.items),
+        is_more=records.next_cursor is not None or skills.next_cursor is not None,
+    )
 
 
 def _show_agents(status: ops.Status) -> None:
-    """One line for each agent that is connected."""
+    """The agents that are connected and work, in one line."""
+    working = [
+        agent_text(told["agent"], told.get("project"), "", told.get("reported_at"))
+        for told in _agents(status)
+        if told["hooks"] == "ok"
+    ]
+    say(f"Connected: {'; '.join(working)}" if working else "No agent is connected: `runlore connect AGENT`.")
+
+
+def _agents(status: ops.Status) -> list[dict[str, JsonValue]]:
     agents = status.sections.get("agents")
-    for told in agents if isinstance(agents, list) else []:
-        if not isinstance(told, dict):
-            continue
-        where = f" in {told['project']}" if told.get("project") else ""
-        hooks, reported = str(told["hooks"]), told.get("reported_at")
-        last = "no report yet" if reported is None else f"last report {_ago(parse_time(str(reported)))}"
-        is_fine = hooks == "ok"
-        state = f"hooks ok, {last}" if is_fine else f"hooks do not work, {hooks}: `runlore doctor`"
-        say(f"{told['agent']}{where}: {state}", "" if is_fine else "yellow")
+    return [told for told in agents if isinstance(told, dict)] if isinstance(agents, list) else []
+
+
+def agent_text(agent: JsonValue, project: JsonValue, trouble: str, reported_at: JsonValue | datetime) -> str:
+    """An agent that is connected, and when it last reported, or why it does not."""
+    where = f" in {project}" if project else ""
+    if trouble:
+        return f"{agent}{where}: hooks do not work, {trouble}"
+    at = parse_time(reported_at) if isinstance(reported_at, str) else reported_at
+    last = f"last report {_ago(at)}" if isinstance(at, datetime) else "no report yet"
+    return f"{agent}{where}, {last}"
 
 
 def _ago(at: datetime) -> str:
@@ -64,51 +114,42 @@ def _needs(status: ops.Status) -> Iterator[tuple[str, str]]:
         yield f"writes: {store['writes']}", ""
     if doubt := _at(sections, "clock", "doubt"):
         yield str(doubt), ""
-    runs = {state: _number(sections, "sessions", "runs", state) for state in RunStatus}
-    asking = runs[RunStatus.WAITING_FOR_APPROVAL] + runs[RunStatus.WAITING_FOR_USER]
+    for told in _agents(status):
+        if (hooks := str(told["hooks"])) != "ok":
+            yield agent_text(told["agent"], told.get("project"), hooks, None), "doctor"
+        if isinstance(lost_at := told.get("lost_at"), str):
+            yield f"a report of {told['agent']} was left out {_ago(parse_time(lost_at))}", "doctor"
+    if _at(sections, "capture", "paused"):
+        yield "capture is paused, nothing of any run is stored", "capture resume"
     for number, what, command in (
-        (status.waiting, "waiting for review", "memory review list"),
-        (asking, "waiting for your word in a run", "approvals list"),
-        (_number(sections, "suggestions", "waiting"), "suggested as skills", "skill save"),
-        (_number(sections, "skills", "needs_review"), "from outside among the skills", "skill list"),
-        (_number(sections, "skills", "files", "problem_count"), "wrong with files of skills", "doctor"),
-        (_jobs(sections, JobState.DEAD), "failed for good in the background", "jobs list --state dead"),
+        (status.waiting, "waiting for you", "inbox"),
+        (number_at(sections, "skills", "needs_review"), "from outside among the skills", "skill list"),
+        (number_at(sections, "skills", "files", "problem_count"), "wrong with files of skills", "doctor"),
         (
             len([*_iter_entries(sections.get("run_memory"))]),
             "met by the last maintenance",
-            "status --verbose",
+            "status --all",
         ),
     ):
         if number:
             yield f"{number:,} {what}", command
 
 
-def _holds(status: ops.Status) -> Iterator[str]:
-    active = {layer: status.counts.get((layer, State.ACTIVE), 0) for layer in Layer}
-    learned = sum(active[layer] for layer in _LEARNED)
-    runs = sum(_number(status.sections, "sessions", "runs", state) for state in RunStatus)
-    yield plural(learned, "active memory", "active memories")
-    yield plural(active[Layer.EPISODIC], "episode")
-    yield plural(_number(status.sections, "skills", "active"), "skill")
-    yield f"{plural(runs, 'run')} in {plural(_number(status.sections, 'sessions', 'count'), 'session')}"
+def _use_text(status: ops.Status) -> str:
+    memories = sum(status.counts.get((layer, State.ACTIVE), 0) for layer in _LEARNED)
+    skills = plural(number_at(status.sections, "skills", "active"), "skill")
+    return f"{plural(memories, 'memory', 'memories')}, {skills}"
 
 
-def _does(status: ops.Status) -> Iterator[str]:
-    sections = status.sections
-    yield "capture is paused" if _at(sections, "capture", "paused") else "runs are captured"
-    model = _at(sections, "models", "default")
-    yield f"the model is {model}" if model else "no model is set"
-    running = sum(
-        _number(sections, "sessions", "runs", state) for state in (RunStatus.QUEUED, RunStatus.RUNNING)
-    )
-    if running:
-        yield f"{plural(running, 'run')} at work"
-    if waiting := _jobs(sections, JobState.WAITING) + _jobs(sections, JobState.LEASED):
-        yield f"{plural(waiting, 'job')} in the background"
+def _stored_text(status: ops.Status) -> str:
+    runs = plural(sum(number_at(status.sections, "sessions", "runs", state) for state in RunStatus), "run")
+    sessions = plural(number_at(status.sections, "sessions", "count"), "session")
+    episodes = status.counts.get((Layer.EPISODIC, State.ACTIVE), 0)
+    return f"{runs} in {sessions}" + (f", {plural(episodes, 'episode')}" if episodes else "")
 
 
 def _jobs(sections: Mapping[str, JsonValue], state: JobState) -> int:
-    return sum(_number(sections, "jobs", kind, state) for kind in JobKind)
+    return sum(number_at(sections, "jobs", kind, state) for kind in JobKind)
 
 
 def _at(sections: Mapping[str, JsonValue], *path: str) -> JsonValue:
@@ -119,7 +160,7 @@ def _at(sections: Mapping[str, JsonValue], *path: str) -> JsonValue:
     return value
 
 
-def _number(sections: Mapping[str, JsonValue], *path: str) -> int:
+def number_at(sections: Mapping[str, JsonValue], *path: str) -> int:
     value = _at(sections, *path)
     return value if isinstance(value, int) else 0
 
@@ -138,7 +179,9 @@ def show_whole_status(status: ops.Status, where: str) -> None:
     if status.counts.get((Layer.EPISODIC, State.CONSTRAINED)):
         say("What is constrained among episodes are summaries of runs: nobody has to decide on them.", "dim")
     say("")
-    say(f"{status.waiting} waiting for review" + (": `runlore memory review list`" if status.waiting else ""))
+    needs = [*_needs(status)]
+    say("Needs you" if needs else "Nothing needs you.", "bold" if needs else "green")
+    _show_needs(needs)
     say("")
     _show_sections(status.sections)
     _show_agents(status)
@@ -158,13 +201,14 @@ def show_tokens(tokens: Sequence[AccessToken]) -> None:
         return
     show_table(
         [
-            *(Column(title=title) for title in ("NAME", "ROLE", "MADE", "REVOKED")),
+            *(Column(title=title) for title in ("NAME", "ROLE", "PERSONA", "MADE", "REVOKED")),
             Column(title="SCOPES", wraps=True, columns_min=16),
         ],
         [
             (
                 token.name,
                 token.role,
+                token.persona_id or "-",
                 time_text(token.created_at),
                 (time_text(token.revoked_at), "red") if token.revoked_at else "-",
                 "all" if token.scopes is None else scopes_text(sorted(token.scopes)),

@@ -82,7 +82,7 @@ def show_runs(page: ops.RunPage) -> None:
             (
                 view.run.run_id,
                 *(() if of_one else (view.run.session_id,)),
-                _status(view.run.status),
+                (view.run.status, _STATUS_STYLES.get(view.run.status, "")),
                 time_text(view.run.opened_at),
                 excerpt(view.request, EVENT_CHARS_MAX) or "(erased)",
             )
@@ -155,10 +155,6 @@ def _what(event: JournalEvent) -> str:
 
 def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-def _status(status: RunStatus) -> Cell:
-    return status, _STATUS_STYLES.get(status, "")
 
 
 def _standing(session: Session) -> Cell:

@@ -1,5 +1,6 @@
 """What stands in the cells of tables: scopes, times, counts, and documents as rows of field and text."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
@@ -31,6 +32,12 @@ def time_text(moment: datetime | None) -> str:
 def plural(number: int, one: str, many: str = "") -> str:
     """`1 record`, `2,000 records`."""
     return f"1 {one}" if number == 1 else f"{number:,} {many or one + 's'}"
+
+
+def short_path(path: str) -> str:
+    """A path as people write it: what lies in the home folder begins with ~."""
+    home = os.path.expanduser("~")
+    return f"~{path.removeprefix(home)}" if path == home or path.startswith(f"{home}{os.sep}") else path
 
 
 def show_cursor(next_cursor: str | None) -> None:

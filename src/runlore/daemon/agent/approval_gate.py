@@ -93,11 +93,14 @@ class ApprovalGate:
         command = call.arguments.get(_COMMAND)
         if hides := why_not_shown(command) if isinstance(command, str) else "":
             return _deny(f"a person would have to approve it, and cannot: {hides}")
+        # What a call is given, without secrets; the middle of a very long text is left out, and told.
+        small = {name: _short(make_json_storable(value)) for name, value in call.arguments.items()}
+        clean, _ = redact_json(small)
         asked = replace(
             self._request(ApprovalKind.CALL),
             call_id=call.call_id,
             tool=call.name,
-            arguments=_clean_arguments(call.arguments),
+            arguments=cast("JsonObject", clean),
             why=_clean(why),
         )
         said = self._ask_and_wait(asked, stop)
@@ -199,13 +202,6 @@ def _deny(why: str) -> GateDecision:
 
 def _clean(text: str) -> str:
     return redact_text(shorten(make_storable(text), bounds.APPROVAL_TEXT_CHARS_MAX)).text
-
-
-def _clean_arguments(arguments: JsonObject) -> JsonObject:
-    """What a call is given, without secrets; the middle of a very long text is left out, and told."""
-    small = {name: _short(make_json_storable(value)) for name, value in arguments.items()}
-    clean, _ = redact_json(small)
-    return cast("JsonObject", clean)
 
 
 def _short(value: JsonValue) -> JsonValue:

@@ -387,7 +387,11 @@ def outcome_of(parts: Parts, view: ops.RunView, *, chars_max: int) -> ToolOutcom
 
 def snapshot_of(collections: Collections, run: Run) -> JsonObject:
     """How a child's run stands: its status, how much it did, and where its diff is kept."""
-    kinds = list(_kinds(collections, run.run_id))
+    kinds: list[EventType] = []
+    after = 0
+    while page := collections.journal.page(run_id=run.run_id, after=after, limit=limits.JOURNAL_PAGE_DEFAULT):
+        kinds += [event.type for event in page]
+        after = page[-1].number
     kept = collections.runs.artifact_excerpts(run.run_id, chars_max=1)
     return {
         "status": run.status.value,
@@ -414,15 +418,6 @@ def _unkept(parts: Parts, run: Run) -> str:
     """What a child said of which nothing is stored."""
     said = [each.text for each in parts.agent.unkept.of(run.session_id) if isinstance(each, AssistantSaid)]
     return said[-1] if said else ""
-
-
-def _kinds(collections: Collections, run_id: RunId) -> list[EventType]:
-    found: list[EventType] = []
-    after = 0
-    while page := collections.journal.page(run_id=run_id, after=after, limit=limits.JOURNAL_PAGE_DEFAULT):
-        found += [event.type for event in page]
-        after = page[-1].number
-    return found
 
 
 def _source(collections: Collections, run: Run) -> str:

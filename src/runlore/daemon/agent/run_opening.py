@@ -1,14 +1,21 @@
-"""Opening a run of Runlore's own agent: its context given as to any agent, its instructions, its history."""
+"""Opening a run of Runlore's own agent: its context given as to any agent, its instructions, its history.
 
-from collections.abc import Callable
+The instructions are the profile's words, where it works, the skills that fit, and what is remembered. The
+history is what was asked in earlier inputs of the session and what came of it, the newest of it. Calls and
+what they printed are left out: a call without its answer is no conversation to a provider, and the words of
+both are in the answers where they mattered.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from runlore.agents.tools.skills import USE
-from runlore.daemon.agent.history import History, history_of
-from runlore.daemon.agent.prompt import instructions_of, prompt_tokens
+from runlore.agents.tools.skills import USE, fence_skill
 from runlore.daemon.calls.access import keeps, own_session
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import askable
+from runlore.daemon.own_runs.conversations import conversation, shortened_text
 from runlore.daemon.parts import Parts
 from runlore.daemon.runs.contexts import reached_scopes, require_request
 from runlore.daemon.runs.run_opening import Founding, RunOpening, claim_nothing
@@ -16,20 +23,81 @@ from runlore.daemon.skill_access import session_capabilities
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.agent.agent_profile import AgentProfile
-from runlore.domain.agent.conversation import Message, ToolSpec, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, ToolSpec, UserSaid
 from runlore.domain.capability import Capabilities
-from runlore.domain.errors import RunloreError
+from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.prompts.projection import Section
-from runlore.domain.prompts.token_budget import family_of
+from runlore.domain.prompts.token_budget import estimate, family_of
 from runlore.domain.record import JsonValue
-from runlore.domain.run import Run, RunId
+from runlore.domain.run import TERMINAL, MemoryState, Run, RunId, RunStatus
 from runlore.domain.runs.input_authors import WORDS_OF
+from runlore.domain.runs.journal import EventType, text_of
 from runlore.domain.session import Session, SessionId
+from runlore.domain.skill import Skill
+from runlore.domain.text.safe_text import escape
 from runlore.domain.text.storable import make_storable
 from runlore.flow.opted_out import LEARN
 from runlore.ports import operations as ops
+from runlore.ports.operations import FittingSkills
 from runlore.ports.store import Collections
+
+_CHECKPOINT = "What was said before, in short:\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """A conversation so far, the oldest first, and the runs that it may tell of."""
+
+    messages: tuple[Message, ...] = ()
+    run_ids: tuple[RunId, ...] = ()
+
+    def is_forgotten_by(self, collections: Collections) -> bool:
+        """Whether something of it was forgotten since it was read."""
+        runs = collections.runs.get_many(self.run_ids) if self.run_ids else {}
+        return any(run.memory is MemoryState.FORGOTTEN for run in runs.values())
+
+
+def history_of(
+    collections: Collections, session: Session, *, tokens_max: int = limits.AGENT_HISTORY_TOKENS_MAX
+) -> History:
+    """The conversation so far, as much of its end as so many tokens hold."""
+    runs = collections.runs.page(
+        limit=limits.AGENT_HISTORY_RUNS_MAX, session_id=session.session_id, statuses=TERMINAL
+    )
+    since = session.checkpoint_number or 0
+    asked = [run for run in runs if run.input_number > since and run.memory is not MemoryState.FORGOTTEN]
+    run_ids = [run.run_id for run in asked]
+    texts = collections.journal.inputs(run_ids)
+    newest_first = ((texts.get(run.run_id, ""), _outcome(collections, run)) for run in asked)
+    told = conversation(newest_first, tokens_max=tokens_max)
+    return History(messages=(*_checkpoint(collections, session), *told), run_ids=tuple(run_ids))
+
+
+def _outcome(collections: Collections, run: Run) -> str:
+    said = ""
+    with suppress(Corrupt):
+        said = collections.journal.latest_text(run.run_id).strip()
+    ended = f"(This ended as {run.status}.)"
+    if run.status is RunStatus.COMPLETED:
+        return said or ended
+    return f"{said}\n{ended}".strip()
+
+
+def _checkpoint(collections: Collections, session: Session) -> tuple[Message, ...]:
+    number = session.checkpoint_number
+    if number is None:
+        return ()
+    with suppress(Corrupt):
+        for event in collections.journal.range(session.session_id, number, number):
+            text = text_of(event.body).strip()
+            if event.type is EventType.CHECKPOINT and text:
+                return (
+                    UserSaid(text=_CHECKPOINT + shortened_text(text)),
+                    AssistantSaid(text="I have read it."),
+                )
+    return ()
+
 
 _OF_THE_WINDOW = 4
 AGENT = "runlore"
@@ -173,7 +241,10 @@ def _history(parts: Parts, collections: Collections, session: Session, kind: Run
     """What was said before in a session, stored or not, as far as a model of this kind has room for it."""
     if not kind.remembers:
         return History()
-    room = _history_room(parts, kind.model)
+    # How many tokens of history a model is told: no more than a part of its window, where that is known.
+    family = family_of(kind.model, parts.families)
+    known = limits.AGENT_HISTORY_TOKENS_MAX if family is None else family.window_tokens // _OF_THE_WINDOW
+    room = min(known, limits.AGENT_HISTORY_TOKENS_MAX)
     if keeps(collections, session):
         return history_of(collections, session, tokens_max=room)
     return History(messages=parts.agent.unkept.of(session.session_id, tokens_max=room))
@@ -191,13 +262,6 @@ def _unforgotten(parts: Parts, history: History, session: Session, kind: RunKind
     return history
 
 
-def _history_room(parts: Parts, model: str) -> int:
-    """How many tokens of history a model is told: no more than a part of its window, where that is known."""
-    family = family_of(model, parts.families)
-    known = limits.AGENT_HISTORY_TOKENS_MAX if family is None else family.window_tokens // _OF_THE_WINDOW
-    return min(known, limits.AGENT_HISTORY_TOKENS_MAX)
-
-
 def _metadata(request: ops.NewInput, kind: RunKind) -> dict[str, JsonValue]:
     told: dict[str, JsonValue] = {}
     if kind.words_of:
@@ -205,3 +269,56 @@ def _metadata(request: ops.NewInput, kind: RunKind) -> dict[str, JsonValue]:
     if not request.learn:
         told[LEARN] = False
     return told
+
+
+_SKILLS = (
+    "These skills may fit the task: written procedures of this place. Open one with `use_skill` before you"
+    " work by it; the person's words come first."
+)
+
+
+def instructions_of(
+    profile: AgentProfile, *, folder: str, skills: FittingSkills | None, sections: Iterable[Section]
+) -> str:
+    """The whole instructions, one part below the other."""
+    parts = [
+        profile.instructions,
+        _place(folder),
+        *_prompt_skills(skills),
+        *(section.text for section in sections),
+    ]
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def prompt_tokens(instructions: str, tools: Sequence[ToolSpec], history: Iterable[Message]) -> int:
+    """What a prompt costs without the input and without what is remembered, about."""
+    schemas = json.dumps(
+        [[spec.name, spec.description, spec.parameters] for spec in tools], default=dict, ensure_ascii=False
+    )
+    return estimate(instructions) + estimate(schemas) + sum(estimate(_text(message)) for message in history)
+
+
+def _place(folder: str) -> str:
+    if not folder:
+        return "There is no working folder: neither files nor commands can be used."
+    return f"The working folder is {escape(folder)}; paths are told relative to it."
+
+
+def _prompt_skills(skills: FittingSkills | None) -> list[str]:
+    """Those that are always there with their words, the others by name: whoever opens one is counted."""
+    if skills is None:
+        return []
+    always = [fence_skill(each.skill) for each in skills.items if each.match.auto_load]
+    lazy = [_skill_line(each.skill) for each in skills.items if not each.match.auto_load]
+    return [*always, *(["\n".join([_SKILLS, *lazy])] if lazy else [])]
+
+
+def _skill_line(skill: Skill) -> str:
+    return f"- {skill.name}: {escape(skill.document.description)}"
+
+
+def _text(message: Message) -> str:
+    if isinstance(message, ToolAnswered):
+        return message.output
+    calls = message.calls if isinstance(message, AssistantSaid) else ()
+    return message.text + "".join(str(call.arguments) for call in calls)

@@ -34,6 +34,7 @@ from runlore.flow.queueing import RECURRING_SUBJECTS
 from runlore.ports.store import Transaction
 
 if TYPE_CHECKING:
+    from runlore.daemon.mining import project_instructions
     from runlore.flow.pipeline import (
         capturing,
         enhancing_skills,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     )
     from runlore.flow.pipeline import learning_skills as skill_learning
 else:
+    project_instructions = LazyModule("runlore.daemon.mining.project_instructions")
     capturing = LazyModule("runlore.flow.pipeline.capturing")
     enhancing_skills = LazyModule("runlore.flow.pipeline.enhancing_skills")
     keeping_skills = LazyModule("runlore.flow.pipeline.keeping_skills")
@@ -343,7 +345,11 @@ def _verifying(parts: Parts) -> "verifying.Verifying":
 def learning_skills(parts: Parts) -> "skill_learning.LearningSkills":
     """What finds skills in runs."""
     return skill_learning.LearningSkills(
-        store=parts.store, ids=parts.ids, clock=parts.clock, has_model=parts.models.is_configured
+        store=parts.store,
+        ids=parts.ids,
+        clock=parts.clock,
+        has_model=parts.models.is_configured,
+        instructions=project_instructions.read_instructions,
     )
 
 

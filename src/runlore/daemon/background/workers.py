@@ -13,12 +13,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
+from runlore.daemon.agents_folder import local_operator
 from runlore.daemon.background.jobs import QUICK_KINDS, THINKING_KINDS, do_one_job
 from runlore.daemon.background.maintenance import sweep, sweep_expired
 from runlore.daemon.parts import Parts
 from runlore.daemon.skills.mounting import MountFollower
 from runlore.domain import limits
-from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.errors import Unavailable
 from runlore.domain.runs.job import Job, JobId, JobKind, Turns
 
@@ -26,6 +26,7 @@ HOURLY = "hourly"
 _IDLE_S = 0.5
 _JOIN_S = 10.0
 _SWEEP_EVERY_S = 30.0
+_INDEX_EVERY_S = 2.0
 _MAINTAIN_EVERY_S = 3600.0
 _log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class Workers:
             self._thread("worker", self._works),
             self._thread("thinker", self._thinks),
             self._thread("reader", self._reads),
+            self._thread("indexer", self._indexes),
         ]
         if self._parts.meaning.is_configured:
             self._threads.append(self._thread("embedder", self._embeds))
@@ -93,6 +95,13 @@ class Workers:
 
     def embed(self) -> bool:
         return bool(self._try_step(self._parts.meaning.step))
+
+    def index(self) -> bool:
+        """Make an index ready that is far behind; False where none is."""
+        behind = [each for each in self._parts.followers if self._try_step(each.is_behind)]
+        for follower in behind:
+            self._try_step(follower.build)
+        return bool(behind)
 
     def heartbeat(self) -> None:
         until = self._parts.clock.now() + timedelta(seconds=limits.PROCESS_LEASE_S)
@@ -140,7 +149,7 @@ class Workers:
 
     def read(self) -> bool:
         """Read what agents have written since."""
-        operations = self._parts.operations(LOCAL_OPERATOR)
+        operations = self._parts.operations(local_operator(self._parts.state_root))
         return bool(self._try_step(lambda: self._parts.watch.step(operations)))
 
     def _reads(self) -> None:
@@ -148,6 +157,11 @@ class Workers:
 
     def _embeds(self) -> None:
         self._repeat(self.embed)
+
+    def _indexes(self) -> None:
+        while not self._stopping.is_set():
+            self.index()
+            self._stopping.wait(_INDEX_EVERY_S)
 
     def _repeat(self, step: Callable[[], bool]) -> None:
         while not self._stopping.is_set():

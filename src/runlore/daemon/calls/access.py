@@ -63,7 +63,11 @@ def own_session(collections: Collections, caller: Caller, session_id: SessionId)
     session = collections.sessions.find(session_id)
     if session is not None and may_use(caller, session):
         return session
-    raise NotFound(
+    raise not_found_session(session_id)
+
+
+def not_found_session(session_id: SessionId) -> NotFound:
+    return NotFound(
         f"there is no session {session_id!r}",
         code="session.not-found",
         hint="`runlore session list` shows the ids",

@@ -5,13 +5,15 @@ them is put together in the order of the files, so that it is the same however m
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 
 from runlore.daemon.mining.daily_tally import DailyTally
 from runlore.daemon.mining.findings import Example, Heard, LearnFindings, RunWords
 from runlore.daemon.mining.process_pool import Task, cores, run_tasks
+from runlore.daemon.mining.project_instructions import read_instructions
 from runlore.daemon.mining.source_errors import isolate_errors
 from runlore.daemon.mining.source_reader import SourceRead, in_order
 from runlore.daemon.mining.totals import Totals, printable_path, readable
@@ -26,6 +28,7 @@ from runlore.domain.run import RunId
 from runlore.domain.runs.transcript import TranscriptSource
 from runlore.domain.session import SessionId
 from runlore.domain.suggesting.suggestions import suggestions_of
+from runlore.domain.suggesting.told_already import Instructions, only_new
 from runlore.domain.suggestion import Suggestion
 from runlore.ports.operations import Progress, ignore_progress
 
@@ -44,7 +47,8 @@ def look_through(
     gathered = _gather(sources, _Gathered(sums=Totals()), workers=workers, progress=progress)
     sessions = gathered.in_order()
     matches = gathered.matches(sessions)
-    return gathered.findings(suggestions_of(matches), sessions, matches)
+    found = only_new(suggestions_of(matches), gathered.instructions())
+    return gathered.findings(found, sessions, matches)
 
 
 def look_again(
@@ -94,6 +98,7 @@ class _Gathered:
     tally: DailyTally = field(default_factory=DailyTally)
     words: list[RunWords] = field(default_factory=list)
     projects: dict[SessionId, str] = field(default_factory=dict)
+    folders: dict[SessionId, str] = field(default_factory=dict)
     left: Counter[str] = field(default_factory=Counter)
     settles_at: datetime | None = None
     _sessions: dict[SessionId, dict[int, MinedRun]] = field(default_factory=dict)
@@ -115,6 +120,7 @@ class _Gathered:
         taken = {tally.run_id for tally in tallies}
         self.words += [words for words in read.words if words.run_id in taken]
         self.projects = read.projects | self.projects
+        self.folders = read.folders | self.folders
         for session_id, latest in read.sessions.items():
             is_first = session_id not in self._sessions and session_id not in self._earlier
             self._matches[session_id] = read.matches[session_id] if is_first else None
@@ -152,6 +158,14 @@ class _Gathered:
             examples=examples_of(suggestions, sessions),
             heard=Heard(runs=tuple(self.words), projects=self.projects, instructions=tuple(asked)),
         )
+
+    def instructions(self) -> Callable[[Suggestion], list[tuple[Instructions, ...]]]:
+        """The instructions of the folders in which something was seen; each is read once."""
+        read = cache(read_instructions)
+        return lambda seen: [
+            read(folder)
+            for folder in dict.fromkeys(self.folders.get(each.session_id, "") for each in seen.evidence)
+        ]
 
     def _is_taken(self, run_id: RunId) -> bool:
         return self.only is None or run_id in self.only

@@ -35,11 +35,12 @@ from runlore.domain.record import (
 from runlore.domain.records.admission import Draft
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.scope import ScopeKind
-from runlore.domain.session import Binding, Session, SessionId
+from runlore.domain.session import Binding, PersonaId, Session, SessionId
 from runlore.domain.statements.candidates import candidate_of, proposable, remembered_draft, scope_of
 from runlore.domain.statements.finding import OwnStatement, statements_of
 from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.statements.user_messages import UserMessage
+from runlore.domain.suggestion import StoredSuggestion
 from runlore.domain.taint import TRUSTED
 from runlore.flow.capture.importing import binding_of_project
 from runlore.flow.pipeline.capturing import draft_record
@@ -73,11 +74,14 @@ class StoredBefore:
     runs: Mapping[RunId, Run] = field(default_factory=dict)
     sessions: Mapping[SessionId, Session] = field(default_factory=dict)
     ended_at: Callable[[RecordId], datetime | None] = _never
+    persona_id: PersonaId | None = None
 
     def binding(self, session_id: SessionId, heard: Heard) -> Binding:
         """What a session is bound to, or would be."""
         known = self.sessions.get(session_id)
-        return binding_of_project(heard.projects.get(session_id, "")) if known is None else known.binding
+        if known is not None:
+            return known.binding
+        return binding_of_project(heard.projects.get(session_id, ""), self.persona_id)
 
     def is_left_out(self, run_id: RunId, session_id: SessionId) -> bool:
         """Whether nothing is learned of a run: it was forgotten, or its session takes no more."""
@@ -111,6 +115,13 @@ def waiting_statements(operations: ops.Operations) -> tuple[Record, ...]:
         lambda cursor: operations.list_records(ops.ListRequest(filters=where, limit=_PAGE, cursor=cursor))
     )
     return _sort_by_rank(each for each in waiting if rank_of(each) is not None)
+
+
+def waiting_suggestions(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:
+    """The suggestions that wait, the best first."""
+    return tuple(
+        _pages(lambda cursor: operations.list_suggestions(ops.SuggestionsRequest(limit=_PAGE, cursor=cursor)))
+    )
 
 
 def _sort_by_rank(records: Iterable[Record]) -> tuple[Record, ...]:
@@ -252,8 +263,9 @@ def _start_key(run: RunWords) -> tuple[float, RunId]:
     return (0.0 if run.started_at is None else run.started_at.timestamp(), run.run_id)
 
 
-def stored_before(operations: ops.Operations) -> StoredBefore:
-    """What a store has; `ended_at` asks it later, and only of what says the same as something new."""
+def stored_before(operations: ops.Operations, persona_id: PersonaId | None) -> StoredBefore:
+    """What a store has for whoever brings transcripts in; `ended_at` asks it later, and only of what says the
+    same as something new."""
     learning = learning_policy(operations.get_policy(PolicyName.LEARNING).policy)
     run_memory = run_memory_policy(operations.get_policy(PolicyName.RUN_MEMORY).policy)
     views = _pages(lambda cursor: operations.list_runs(ops.RunsRequest(limit=_PAGE, cursor=cursor)))
@@ -270,6 +282,7 @@ def stored_before(operations: ops.Operations) -> StoredBefore:
         runs={view.run.run_id: view.run for view in views},
         sessions={session.session_id: session for session in sessions},
         ended_at=lambda record_id: operations.history(record_id)[-1].at,
+        persona_id=persona_id,
     )
 
 

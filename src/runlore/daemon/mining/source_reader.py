@@ -39,8 +39,9 @@ class SourceRead:
     matches: dict[SessionId, tuple[Match, ...]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     words: list[RunWords] = field(default_factory=list)
-    # The project of each session, as its first run tells it.
+    # The project and the folder of each session, as its first run tells them.
     projects: dict[SessionId, str] = field(default_factory=dict)
+    folders: dict[SessionId, str] = field(default_factory=dict)
 
     def keep(self, run: ToldRun, mined: MinedRun) -> None:
         """Take one run."""
@@ -51,6 +52,7 @@ class SourceRead:
         times = [event.at for event in run.events if event.at is not None]
         self.tallies.append(tally_of(mined, max(times, default=None)))
         self.projects.setdefault(mined.session_id, mined.project)
+        self.folders.setdefault(mined.session_id, run.folder)
         said = list_user_messages(
             (event.entry for event in run.events),
             session_id=run.session_id,

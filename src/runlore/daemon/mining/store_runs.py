@@ -81,6 +81,19 @@ def store(
     return sending.answer(sums.reading(), unchanged=unchanged)
 
 
+def unread_sources(
+    operations: SkillOperations, transcripts: Transcripts, sources: Sequence[TranscriptSource]
+) -> tuple[TranscriptSource, ...]:
+    """The sources that a store has not read to their end, by size and time alone."""
+    positions = _positions(operations, sources)
+    return tuple(
+        source
+        for source in sources
+        if (position := positions.get(source_digest(source), START)) == START
+        or transcripts.is_unread(source, position)
+    )
+
+
 def _told_of(
     source: TranscriptSource, before: int, total: int, *, progress: Progress
 ) -> Callable[[int], None]:

@@ -2,7 +2,7 @@
 
 A session has the id that its transcript gives it, and a run is opened with its input: reading the transcript
 completes it (`flow/capture/importing.py`). It is done in the operator's name, as reading transcripts is: an
-agent's token reports, and sees nothing of what is kept.
+agent's token reports, and sees nothing of what is kept beyond the context of its own persona's sessions.
 """
 
 import os
@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 
 from runlore.agents.hooks.reports import HookedAgent, HookKind, HookReport, find_agent, read_report
+from runlore.daemon.agents_folder import read_persona
+from runlore.daemon.calls.access import not_found_session
 from runlore.daemon.calls.idempotency import Call, IdempotentCalls
 from runlore.daemon.mining.known_folders import told_folder
 from runlore.daemon.operations.bound import Bound, operation
@@ -19,8 +21,8 @@ from runlore.daemon.operations.runs import RunActs
 from runlore.daemon.runs.run_access import own_run_turn
 from runlore.daemon.runs.run_opening import RunOpening
 from runlore.domain import limits
-from runlore.domain.access import LOCAL_OPERATOR, Caller
-from runlore.domain.errors import Conflict
+from runlore.domain.access import LOCAL_OPERATOR, Caller, Role
+from runlore.domain.errors import Conflict, Denied
 from runlore.domain.prompts.projection import Section
 from runlore.domain.record import JsonObject
 from runlore.domain.records.audit import Act
@@ -49,8 +51,15 @@ class HookActs(Bound):
         report = read_report(agent, request.event, request.payload)
         if report is None:
             return ops.HookAnswer()
+        if self.caller.role is Role.AGENT and self.caller.persona_id is None:
+            raise Denied(
+                f"the token of {self.caller.actor} is bound to no persona, and hooks report for one",
+                code="hook.persona",
+                hint=f"`runlore connect {agent.name}` makes one that is",
+            )
         self.parts.watch.note_report(agent.name)
         if agent.reader is not None and report.kind in (HookKind.STOP, HookKind.END):
+            self._require_reader(agent, report)
             self.parts.watch.read_soon(agent.name, report.session, report.transcript)
             return ops.HookAnswer()
         if report.kind is HookKind.START and HookKind.START not in agent.told_at:
@@ -81,29 +90,52 @@ class HookActs(Bound):
 
     @property
     def _local_caller(self) -> Caller:
-        return replace(LOCAL_OPERATOR, scopes=self.caller.scopes)
+        return replace(LOCAL_OPERATOR, scopes=self.caller.scopes, persona_id=self.caller.persona_id)
 
     def _open_session(self, agent: HookedAgent, report: HookReport) -> Session:
         session_id = transcript_session_id(agent.name, report.session)
         with self.parts.store.snapshot() as snapshot:
             present = snapshot.sessions.find(session_id)
             if present is not None:
-                return present
+                return self._require_own(present)
             folder = told_folder(make_storable(report.folder), partial(find_binding, snapshot))
         with self.parts.store.transaction() as tx:
             tx.lock({Scope(ScopeKind.SESSION, session_id)})
             present = tx.sessions.find(session_id)
             if present is not None:
-                return present
+                return self._require_own(present)
             made = told_session(
                 session_id,
                 folder,
                 agent=agent.name,
                 title=report.prompt,
-                by=LOCAL_OPERATOR.actor,
+                by=self._local_caller,
                 at=self.parts.clock.now(),
             )
             return make_session(tx, made)
+
+    def _require_reader(self, agent: HookedAgent, report: HookReport) -> None:
+        """Transcripts are read in the name of this state root's user, so nobody else may ask for it."""
+        with self.parts.store.snapshot() as snapshot:
+            present = snapshot.sessions.find(transcript_session_id(agent.name, report.session))
+        if present is not None:
+            self._require_own(present)
+        if self.caller.role is Role.OPERATOR or self.caller.persona_id == read_persona(self.parts.state_root):
+            return
+        raise Denied(
+            f"the token of {self.caller.actor} is not of the persona whose transcripts are read here",
+            code="hook.persona",
+            hint=f"`runlore connect {agent.name}` on this machine makes one that is",
+        )
+
+    def _require_own(self, session: Session) -> Session:
+        """A session that is the caller's persona's; to everybody else it does not exist. Where nobody shares
+        the database, one that was read before there was a persona is theirs too."""
+        bound = session.binding.persona_id
+        is_own = bound == self.caller.persona_id or (bound is None and self.parts.is_alone)
+        if is_own or self.caller.role is Role.OPERATOR:
+            return session
+        raise not_found_session(session.session_id)
 
     def _open_run(
         self, agent: HookedAgent, report: HookReport, session: Session, request: ops.HookEvent

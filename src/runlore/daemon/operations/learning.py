@@ -364,7 +364,13 @@ def published_where(
 
     Invalid for an actor or a rule that is blank: nothing has no name, and it looks like a filter.
     """
-    _refuse_blank(filters)
+    for what, name in (("an actor", filters.actor), ("a rule", filters.rule)):
+        if name is not None and not name.strip():
+            raise Invalid(
+                f"{what} without a name was asked for",
+                code="learning.filter",
+                hint=f"name {what}, or leave it out",
+            )
     return RecordFilter(
         published=True,
         kinds=filters.kinds or None,
@@ -432,13 +438,3 @@ def still_revocable(
 
 def _active_where(filters: LearningFilters, readable: frozenset[Scope] | None, now: datetime) -> RecordFilter:
     return replace(published_where(filters, readable, now), states=frozenset({State.ACTIVE}))
-
-
-def _refuse_blank(filters: LearningFilters) -> None:
-    for what, name in (("an actor", filters.actor), ("a rule", filters.rule)):
-        if name is not None and not name.strip():
-            raise Invalid(
-                f"{what} without a name was asked for",
-                code="learning.filter",
-                hint=f"name {what}, or leave it out",
-            )

@@ -33,34 +33,34 @@ from runlore.domain.skill import SkillOrigin
 from runlore.domain.timestamps import format_time
 from runlore.flow.capture.provenance import conversation_provenance
 from runlore.flow.policies import current_projection, current_run_memory, learning_then, run_memory_then
-from runlore.flow.project.goal import best_for_goal
-from runlore.flow.project.hidden import (
+from runlore.flow.prompt_context.goal import best_for_goal
+from runlore.flow.prompt_context.hidden import (
     HiddenRecords,
     is_whole,
     list_hidden_records,
     list_hidden_then,
     visible_lines,
 )
-from runlore.flow.project.learnings import Learned, all_learned, select_learnings
-from runlore.flow.project.rebuild import rebuilt
-from runlore.flow.project.recovered_runs import (
+from runlore.flow.prompt_context.learnings import Learned, all_learned, select_learnings
+from runlore.flow.prompt_context.rebuild import rebuilt
+from runlore.flow.prompt_context.recovered_runs import (
     RecoveredRuns,
     TrackedRuns,
     list_tracked_runs,
     list_tracked_then,
     load_recovered_runs,
 )
-from runlore.flow.project.run_search import Finder, RunSearch, read_runs
-from runlore.flow.project.search import SearchSnapshot, index_differs
-from runlore.flow.project.session_search import (
+from runlore.flow.prompt_context.run_search import Finder, RunSearch, read_runs
+from runlore.flow.prompt_context.search import SearchSnapshot, index_differs
+from runlore.flow.prompt_context.session_search import (
     SessionFound,
     SessionMatches,
     SessionQuery,
     gather,
     merge_results,
 )
-from runlore.flow.project.skill_search import RankedSkill, to_ranked
-from runlore.flow.project.views import views_of
+from runlore.flow.prompt_context.skill_search import RankedSkill, to_ranked
+from runlore.flow.prompt_context.views import views_of
 from runlore.flow.skills.promoted_use import usable_by
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections

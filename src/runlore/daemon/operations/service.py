@@ -11,10 +11,11 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain.access import AccessToken, TokenId, check_token_name, is_reserved_name
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.guard.refusing import without_secret
-from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_policy
+from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_policy, with_remarks
 from runlore.domain.record import JsonObject
 from runlore.domain.records.audit import Act
 from runlore.domain.runs.job import Job, JobId, JobState
+from runlore.domain.scope import Scope, ScopeKind
 from runlore.flow.policies import current_policy
 from runlore.ports import operations as ops
 from runlore.ports.service_store import Switch
@@ -31,7 +32,7 @@ class ServiceActs(Bound):
     @operation
     def get_policy(self, name: PolicyName) -> PolicyRevision:
         with self.parts.store.snapshot() as snapshot:
-            return current_policy(snapshot, name)
+            return with_remarks(current_policy(snapshot, name))
 
     @operation
     def put_policy(self, change: ops.PolicyChange) -> PolicyRevision:
@@ -71,8 +72,11 @@ class ServiceActs(Bound):
                 hint="name the token after the person or program that uses it",
             )
         without_secret("the token's name", name)
-        for scope in request.scopes or ():
+        own = () if request.persona_id is None else (Scope(ScopeKind.PERSONA, request.persona_id),)
+        for scope in (*(request.scopes or ()), *own):
             without_secret("a scope of the token", scope.id)
+        if request.scopes is not None:
+            request = replace(request, scopes=request.scopes.union(own))
         now = self.parts.clock.now()
         token_id = TokenId(self.parts.ids.new("tok", now))
         made = new_token(replace(request, name=name), token_id, Act(actor=self.caller.actor, at=now))
@@ -128,7 +132,7 @@ class ServiceActs(Bound):
         self, tx: Transaction, current: PolicyRevision, document: JsonObject, act: Act
     ) -> tuple[PolicyRevision, str]:
         if current.revision and document == current.policy:
-            return current, f"{current.name}@{current.revision}"
+            return with_remarks(current), f"{current.name}@{current.revision}"
         revision = PolicyRevision(
             name=current.name,
             revision=current.revision + 1,
@@ -138,7 +142,8 @@ class ServiceActs(Bound):
         )
         tx.policies.put(revision)
         queue_enforcing(tx, revision, JobId(self.parts.ids.new("job", act.at)), act.at)
-        return revision, f"{revision.name}@{revision.revision}"
+        told = with_remarks(revision, before=current.policy)
+        return told, f"{revision.name}@{revision.revision}"
 
     def _switch_capture(self, *, paused: bool) -> ops.CaptureStatus:
         with self.parts.store.transaction() as tx:
@@ -161,6 +166,7 @@ def new_token(request: ops.NewToken, token_id: TokenId, act: Act) -> ops.MadeTok
         digest=token_digest(secret),
         created_at=act.at,
         created_by=act.actor,
+        persona_id=request.persona_id,
     )
     return ops.MadeToken(token=token, secret=secret)
 
@@ -202,6 +208,6 @@ def _document_of(tx: Transaction, current: PolicyRevision, wanted: int) -> JsonO
 
 def _revision_again(tx: Transaction, name: str) -> PolicyRevision:
     policy, _, number = name.rpartition("@")
-    return next(
-        revision for revision in tx.policies.history(PolicyName(policy)) if revision.revision == int(number)
-    )
+    earlier = [each for each in tx.policies.history(PolicyName(policy)) if each.revision <= int(number)]
+    before = earlier[1].policy if len(earlier) > 1 else check_policy(PolicyName(policy), {})
+    return with_remarks(earlier[0], before=before)

@@ -14,7 +14,7 @@ from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.runs import RunActs
 from runlore.daemon.runs.run_access import LONG_AGO
 from runlore.domain import limits
-from runlore.domain.access import Role
+from runlore.domain.access import Caller, Role
 from runlore.domain.capability import capability_scope_of
 from runlore.domain.errors import Conflict, Denied, NotFound
 from runlore.domain.guard.refusing import without_secret
@@ -56,7 +56,7 @@ class SessionActs(RunActs):
     @operation
     def create_session(self, request: ops.NewSession) -> Session:
         folder = self._folder(request.working_folder)
-        wanted = session_of(request, folder, self.caller.actor)
+        wanted = session_of(request, folder, self.caller)
         require_bindable(self.caller, wanted)
         self._require_workable(request.models, folder)
 
@@ -280,14 +280,14 @@ def _session_id(session_id: SessionId) -> SessionId:
     return SessionId(askable(session_id, "session"))
 
 
-def session_of(request: ops.NewSession, folder: WorkingFolder | None, actor: str) -> Session:
+def session_of(request: ops.NewSession, folder: WorkingFolder | None, caller: Caller) -> Session:
     if request.session_id is not None:
         Scope(ScopeKind.SESSION, request.session_id)
         without_secret("the session's id", request.session_id)
     projects = (*request.project_ids, *(() if folder is None else (folder.project,)))
     binding = bind(
         UNBOUND,
-        persona_id=request.persona_id,
+        persona_id=request.persona_id or caller.persona_id,
         project_ids=projects,
         capability_scope=UNBOUND.capability_scope,
     )
@@ -298,7 +298,7 @@ def session_of(request: ops.NewSession, folder: WorkingFolder | None, actor: str
         private=request.private or (folder is not None and not folder.capture),
         working_folder=None if folder is None else folder.path,
         binding=binding,
-        created_by=actor,
+        created_by=caller.actor,
         created_at=LONG_AGO,
         active_at=LONG_AGO,
     )

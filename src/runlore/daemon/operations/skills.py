@@ -56,7 +56,7 @@ class SkillActs(ForgetActs):
         if request.position is not None:
             check_position("position", request.position)
         importing = Importing(
-            remembering=remembering(self.parts), actor=self.caller.actor, holder=self.parts.process_id
+            remembering=remembering(self.parts), caller=self.caller, holder=self.parts.process_id
         )
         with self.parts.store.snapshot() as snapshot:
             bound = partial(find_binding, snapshot)
@@ -110,7 +110,14 @@ class SkillActs(ForgetActs):
             return before
         answer = learning_skills(self.parts).suggest(enhance=request.enhance, progress=progress)
         if not answer.paused:
-            answer = self._with_statements(answer)
+            # The answer with what users said: what was brought in is listened to now, without a model.
+            capture_now(self.parts)
+            with self.parts.store.snapshot() as snapshot:
+                where = replace(waiting_for_review(self.parts.clock.now()), ranks=frozenset(Rank))
+                newest = snapshot.records.page(where, limit=limits.LIST_LIMIT_MAX)
+                best = max(newest, key=lambda record: record.confidence, default=None)
+                count = snapshot.records.count_lines(where)
+            answer = replace(answer, statements=count, first_statement="" if best is None else best.summary)
 
         def do(_tx: Transaction, _act: Act) -> Done[ops.SuggestAnswer]:
             new: dict[str, int] = {stored.suggestion_id: 0 for stored in answer.new}
@@ -119,16 +126,6 @@ class SkillActs(ForgetActs):
             )
 
         return self.acting.perform_counted(call, do, _suggested_again)
-
-    def _with_statements(self, answer: ops.SuggestAnswer) -> ops.SuggestAnswer:
-        """The answer with what users said: what was brought in is listened to now, without a model."""
-        capture_now(self.parts)
-        with self.parts.store.snapshot() as snapshot:
-            where = replace(waiting_for_review(self.parts.clock.now()), ranks=frozenset(Rank))
-            newest = snapshot.records.page(where, limit=limits.LIST_LIMIT_MAX)
-            best = max(newest, key=lambda record: record.confidence, default=None)
-            count = snapshot.records.count_lines(where)
-        return replace(answer, statements=count, first_statement="" if best is None else best.summary)
 
     @operation
     def list_suggestions(self, request: ops.SuggestionsRequest) -> ops.SuggestionPage:

@@ -31,7 +31,9 @@ class TryActs(Bound):
         # Whether its end is waited for makes it no other call.
         same = replace(request, wait=False)
         call = Call(operation="try_promoted", request=same, key=request.idempotency_key)
-        run_id = self._find_begun(call)
+        # The run that was begun before under this key, whatever has become of the skill since.
+        before = self.acting.named_before(call)
+        run_id = None if before is None else RunId(before)
         if run_id is None:
             name = askable(request.skill_name, "promoted")
             place = self._place(request, name)
@@ -52,11 +54,6 @@ class TryActs(Bound):
     def _trial_folder(self, path: str) -> WorkingFolder:
         with self.parts.store.snapshot() as snapshot:
             return working_folder(path, partial(find_binding, snapshot))
-
-    def _find_begun(self, call: Call) -> RunId | None:
-        """The run that was begun before under this key, whatever has become of the skill since."""
-        before = self.acting.named_before(call)
-        return None if before is None else RunId(before)
 
     def _place(self, request: ops.TrialRequest, name: str) -> "_Place":
         """Where it is tried: for a session, in a working folder, or without files and commands. Invalid
@@ -81,7 +78,7 @@ class TryActs(Bound):
         folder = None if request.working_folder is None else self._trial_folder(request.working_folder)
         if folder is not None and not folder.capture:
             raise _unstored_refusal("capture is off there")
-        own = session_of(ops.NewSession(title=f"skill {name}"), folder, self.caller.actor)
+        own = session_of(ops.NewSession(title=f"skill {name}"), folder, self.caller)
         require_bindable(self.caller, own)
         return _Place(folder="" if folder is None else folder.path, own=own)
 

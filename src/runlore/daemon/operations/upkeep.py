@@ -1,9 +1,9 @@
 """Keeping Runlore well: exports, imports, backups, the doctor and what `status` shows."""
 
-import os
 from typing import TYPE_CHECKING
 
 from runlore import __version__
+from runlore.daemon.agents_folder import has_agents
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.overview import overview, waiting
 from runlore.domain.guard.refusing import without_secret
@@ -60,13 +60,14 @@ class UpkeepActs(Bound):
         self.parts.library.keep_fresh()
         now = self.parts.clock.now()
         with self.parts.store.snapshot() as snapshot:
-            counts, reviewable = snapshot.records.count(), waiting(snapshot, now)
+            counts = snapshot.records.count()
+            number = waiting(self.parts, snapshot)
             sections = overview(snapshot, models=self.parts.models, library=self.parts.library, now=now)
         # It reads a snapshot of its own.
         sections["embedding"] = self.parts.meaning.document()
         # Without this folder no agent is connected, and what knows of them is not loaded.
-        has_agents = os.path.isdir(os.path.join(self.parts.state_root, "agents"))
-        sections["agents"] = connected_agents.agents_to_plain(self.parts.state_root) if has_agents else []
+        root = self.parts.state_root
+        sections["agents"] = connected_agents.agents_to_plain(root) if has_agents(root) else []
         doubt = self.parts.clock.doubt()
         if doubt:
             sections["clock"] = {"doubt": doubt}
@@ -75,6 +76,6 @@ class UpkeepActs(Bound):
             state_root=self.parts.state_root,
             store=self.parts.store.description(),
             counts=counts,
-            waiting=reviewable,
+            waiting=number,
             sections=sections,
         )

@@ -103,16 +103,13 @@ class StreamRedactor:
         parts.append(self._known[at : max(at, end)])
         self._told = max(at, end)
         self._held_since = self._latest_at
-        self._forget()
-        return "".join(parts)
-
-    def _forget(self) -> None:
-        """Let go of what nothing that comes can belong to."""
+        # Let go of what nothing that comes can belong to.
         armour = self._known.rfind(_ARMOUR, max(0, self._told - _ARMOUR_CHARS_MAX), self._told)
         gone = max(0, self._told - _CONTEXT_CHARS if armour < 0 else min(armour, self._told - _CONTEXT_CHARS))
         self._known = self._known[gone:]
         self._told -= gone
         self._marked = max(0, self._marked - gone)
+        return "".join(parts)
 
 
 def _marker(span: SecretFinding) -> str:

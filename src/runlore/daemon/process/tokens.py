@@ -6,8 +6,10 @@ import os
 import stat
 import threading
 from contextlib import suppress
+from dataclasses import replace
 
 from runlore.atomic_write import atomic_write
+from runlore.daemon.agents_folder import has_agents, is_agent_secret, read_persona
 from runlore.daemon.operations.service import new_token, token_digest
 from runlore.daemon.parts import Parts
 from runlore.domain.access import AccessToken, Caller, Role, TokenId
@@ -31,8 +33,9 @@ class TokenBook:
     remembered and the store is asked each time.
     """
 
-    def __init__(self, store: Store, *, is_alone: bool) -> None:
+    def __init__(self, store: Store, *, is_alone: bool, state_root: str = "") -> None:
         self._store = store
+        self._state_root = state_root
         self._is_alone = is_alone
         self._lock = threading.Lock()
         self._generation = 0
@@ -59,7 +62,7 @@ class TokenBook:
                 code="token.revoked",
                 hint="ask the operator for a new one",
             )
-        caller = token.caller()
+        caller = self._with_own_persona(token.caller(), secret)
         with self._lock:
             # A token that was revoked while we looked must not be remembered.
             if generation == self._generation and len(self._remembered) < _REMEMBERED_MAX:
@@ -72,6 +75,17 @@ class TokenBook:
             self._generation += 1
             self._remembered.clear()
 
+    def _with_own_persona(self, caller: Caller, secret: str) -> Caller:
+        """The caller; who comes with the operator's token of this state root is its user, and so is an agent
+        of it whose token was made before there were personas."""
+        if caller.persona_id is not None or not has_agents(self._state_root):
+            return caller
+        if caller.role is Role.OPERATOR:
+            is_own = secret == read_secret(self._state_root)
+        else:
+            is_own = caller.role is Role.AGENT and is_agent_secret(self._state_root, secret)
+        return replace(caller, persona_id=read_persona(self._state_root)) if is_own else caller
+
     def _token(self, secret: str) -> AccessToken | None:
         if len(secret) > _SECRET_CHARS_MAX:
             return None
@@ -82,8 +96,8 @@ class TokenBook:
 
 
 def token_book(parts: Parts) -> TokenBook:
-    """The book of a Runlore; the embedded database has no other writer while its lock is held."""
-    return TokenBook(parts.store, is_alone=parts.store.description().get("engine") == "sqlite")
+    """The book of a Runlore."""
+    return TokenBook(parts.store, is_alone=parts.is_alone, state_root=parts.state_root)
 
 
 def operator_secret(parts: Parts) -> str:
@@ -95,7 +109,8 @@ def operator_secret(parts: Parts) -> str:
             os.chmod(path, 0o600)
         return secret
     made = _make_operator_token(parts)
-    _write_private(path, made.secret + "\n")
+    text = made.secret + "\n"
+    atomic_write(path, lambda file: file.write(text.encode()))
     return made.secret
 
 
@@ -161,7 +176,3 @@ def _make_operator_token(parts: Parts) -> MadeToken:
         code="token.file",
         hint=f"put the secret of one of them into {TOKEN_FILE} in the state root",
     )
-
-
-def _write_private(path: str, text: str) -> None:
-    atomic_write(path, lambda file: file.write(text.encode()))

@@ -18,8 +18,8 @@ from runlore.domain.runs.journal import Entry
 from runlore.domain.runs.journal_entry import input_entry
 from runlore.domain.scope import Scope
 from runlore.domain.session import Binding, Session, SessionId
-from runlore.flow.project import rebuild
-from runlore.flow.project.prompt_context import Input, PromptContext, assemble_prompt, gather
+from runlore.flow.prompt_context import rebuild
+from runlore.flow.prompt_context.gathering import Input, PromptContext, assemble_prompt, gather
 from runlore.ports.operations import NewRun
 from runlore.ports.store import Collections
 

@@ -28,7 +28,7 @@ from runlore.flow.capture.run_queue import require_unworked
 from runlore.flow.capture.runs import open_run, require_open_session, require_same_run
 from runlore.flow.capture.session_lock import session_turn
 from runlore.flow.policies import current_run_memory
-from runlore.flow.project.prompt_context import PromptContext
+from runlore.flow.prompt_context.gathering import PromptContext
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from runlore.daemon.search.saved_files import delete_saved, position_of, stamp_of
 from runlore.domain.errors import Corrupt, Unavailable
 from runlore.domain.search.ranking import RankFilter
-from runlore.flow.project.feeds import RecordFeed
-from runlore.flow.project.record_cache import RecordCache
-from runlore.flow.project.scan import RecordScan
-from runlore.flow.project.scope_view import ViewCache
-from runlore.flow.project.search import IndexWanted, SearchSnapshot, catch_up, index_differs
+from runlore.flow.prompt_context.feeds import RecordFeed
+from runlore.flow.prompt_context.record_cache import RecordCache
+from runlore.flow.prompt_context.scan import RecordScan
+from runlore.flow.prompt_context.scope_view import ViewCache
+from runlore.flow.prompt_context.search import IndexWanted, SearchSnapshot, catch_up, index_differs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from runlore.flow.project.feeds import Feed
-    from runlore.flow.project.search import Told
+    from runlore.flow.prompt_context.feeds import Feed
+    from runlore.flow.prompt_context.search import Told
     from runlore.ports.index import Index
     from runlore.ports.store import Snapshot, Store, StorePosition
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 SAVE_AFTER_RECORDS = 256
 # So many at once are not lost with a process that is killed: following them again takes seconds.
 _SAVE_AT_ONCE_RECORDS = 8_192
+
+# So many changes are told to an index in about a second; behind more of them it is made ready beforehand.
+_BEHIND_CHANGES = 8_192
+_ALL_CHANGES = 2**62
 
 AnswerT = TypeVar("AnswerT")
 RECORDS = RecordFeed()
@@ -65,6 +69,8 @@ class IndexSync:
         self._index: Index | None = None
         self._position: StorePosition | None = None
         self._latest: Told = frozenset()
+        # Told already, and changed by the count all the same: a long transaction holds the position back.
+        self._known = 0
         self._unsaved = 0
         self._kept = RecordCache()
         self._views = ViewCache()
@@ -96,6 +102,21 @@ class IndexSync:
         if self._index is not None or snapshot.records.position().cursor > self._scanned_changes_max:
             return None
         return RecordScan(change.record for change in self._feed.changes(snapshot, _beginning(snapshot)))
+
+    def is_behind(self) -> bool:
+        """Whether the next answer would wait for the index: so much has changed that it does not know of. It
+        waits for nobody, so that it can be asked while the index is being built."""
+        cursor = 0 if self._position is None else self._position.cursor
+        most = _BEHIND_CHANGES + self._known
+        with self.store.snapshot() as snapshot:
+            return self._feed.count(snapshot, cursor, most=most) == most
+
+    def build(self) -> None:
+        """Load the index or make it anew, and tell it what has changed, before anybody asks."""
+        with self.lock, self.store.snapshot() as snapshot:
+            self._caught_up(snapshot)
+            if self._position is not None:
+                self._known = self._feed.count(snapshot, self._position.cursor, most=_ALL_CHANGES)
 
     def catch_up(self) -> None:
         """Tell the index in memory, if there is one, what has changed; so no forgotten word stays in it."""
@@ -145,6 +166,8 @@ class IndexSync:
         if caught.position.cursor < self._position.cursor:
             # Somebody has put an earlier database in place of the one that was followed.
             return self._rebuilt(snapshot)
+        if caught.position.cursor != self._position.cursor:
+            self._known = 0
         self._position = caught.position
         self._latest = caught.latest
         self._unsaved += caught.told
@@ -169,6 +192,7 @@ class IndexSync:
     def _rebuilt(self, snapshot: Snapshot) -> Index:
         self._index, self._position = self._engine.empty(), _beginning(snapshot)
         self._latest = frozenset()
+        self._known = 0
         self._let_go()
         self._distrust_file()
         return self._caught_up(snapshot)

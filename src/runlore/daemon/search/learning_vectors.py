@@ -21,7 +21,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Layer, RecordId, Sensitivity, State
-from runlore.flow.project.search import TOLD_KEPT_MAX
+from runlore.flow.prompt_context.search import TOLD_KEPT_MAX
 from runlore.ports.dense import Embedded
 from runlore.ports.embedder import EmbeddingFailure
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from runlore.daemon.search.embedding_backend import Backend, BackendState
     from runlore.daemon.search.text_redaction import TextRedaction
     from runlore.domain.record import JsonObject, Record
-    from runlore.flow.project.search import Told
+    from runlore.flow.prompt_context.search import Told
     from runlore.ports.clock import Clock
     from runlore.ports.dense import DenseIndex
     from runlore.ports.embedder import Vector

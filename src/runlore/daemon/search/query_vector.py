@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from runlore.domain.record import RecordId
     from runlore.domain.search.fusion import Similarities
-    from runlore.flow.project.vector_search import Near
+    from runlore.flow.prompt_context.vector_search import Near
     from runlore.ports.dense import DenseIndex
     from runlore.ports.embedder import Vector
 
@@ -22,7 +22,7 @@ _NONE_YET = "nothing that could be found has a vector yet"
 
 
 class QueryVector:
-    """A query, with its vector where it has one. Implements `flow.project.vector_search.Near`."""
+    """A query, with its vector where it has one. Implements `flow.prompt_context.vector_search.Near`."""
 
     def __init__(
         self,

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from runlore.domain.capability import Capabilities
     from runlore.domain.session import SessionId
     from runlore.domain.skill import SkillDocument, SkillId
-    from runlore.flow.project import skill_search
+    from runlore.flow.prompt_context import skill_search
     from runlore.ports.dense import DenseIndex
     from runlore.ports.index import SkillSearch
     from runlore.ports.store import Collections
 else:
     rolling_out = LazyModule("runlore.domain.rolling_out")
-    skill_search = LazyModule("runlore.flow.project.skill_search")
+    skill_search = LazyModule("runlore.flow.prompt_context.skill_search")
 
 # Of so many kinds of sessions it is kept what they may use.
 _SESSIONS_KEPT = 32

@@ -1,4 +1,6 @@
-"""What a run waits for a person to say: whether a call may be made, or the answer to a question."""
+"""What a run waits for a person to say: whether a call may be made, or the answer to a question; and what
+people have settled about calls beforehand, by which `domain.agent.approving` decides.
+"""
 
 from dataclasses import replace
 from datetime import datetime

@@ -106,7 +106,8 @@ def _claim_of_verb(verb: str, words: Sequence[str]) -> Claim:
 def _asked_of_verb(verb: str, words: Sequence[str]) -> dict[str, Answer | None]:
     """The questions that a verb and what stands behind it answer, with the exact answers to them."""
     lead = "" if verb in table.HAPPENING else _stem(verb)
-    exact = answers_in(words)
+    is_span = len(words) == 2 and words[0] in table.SPANNING and words[1] in table.SPANS
+    exact = answers_in([words[0], "1", words[1]] if is_span else words)
     if verb in table.ADDING or _is_addition(words):
         exact = {question: exact[question] for question in exact if question.startswith(_COUNTED)}
     asked: dict[str, Answer | None] = {f"{lead} {each}".strip(): exact[each] for each in exact}

@@ -156,6 +156,9 @@ UNMEASURED = _set("unlimited infinite unbounded forever none")
 
 SWITCHING = _set("turned switched toggled")
 ORDERING = _set("before after")
+SPANNING = _set("after within nach binnen")
+SPANS = _set("second minute hour day week month year sekunde stunde tag woche monat jahr")
+"""The units whose article is left out: "after an hour"."""
 EVENTS = _set(
     "save commit push merge exit start startup boot deploy release change tag request login logout error"
     " failure timeout close open install update import export upload demand shutdown pull checkout"

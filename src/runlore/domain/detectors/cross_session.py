@@ -5,7 +5,8 @@ where they share an act that tells it: one that opens a pull request, answers a 
 release. Edits, commits, tests and tasks of the project tell none. Two sessions are enough where the same
 words ask for it, four without such words, five for what only asks a server. An everyday command is told
 where two or three sessions give it the same setting of the project, and two or three calls that are all a
-run did where three sessions did just these.
+run did where three sessions did just these. A failure that two sessions met is told as an `error-recovery`,
+with what put it right; a linter's finding where three sessions broke the same rule.
 
 A session counts once however often it repeats something, and so does a run that stands in two sessions.
 Sessions of one project and of several count alike: each occurrence names its project. What is found does not
@@ -23,6 +24,7 @@ from runlore.domain.detectors.episodes import WorkEpisode, episodes_of, is_done
 from runlore.domain.detectors.equal_runs import short_workflow
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
+from runlore.domain.detectors.recurring_failures import recurring_failures
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
@@ -65,7 +67,11 @@ class CrossSession:
                 of_episode[id(episode)] = session.conversation
                 episodes.append(episode)
         groups = (*asked_groups(episodes), *specific_groups(episodes))
-        return (*(_match(group, of_episode) for group in groups), *_short_workflows(sessions))
+        return (
+            *(_match(group, of_episode) for group in groups),
+            *_short_workflows(sessions),
+            *_failures(sessions),
+        )
 
     def _count_runs_once(self) -> list["_Session"]:
         """The sessions by id, a run that stands in several of them only in the one that has most runs: under
@@ -103,6 +109,22 @@ class _Session:
 
     runs: Sequence[MinedRun | None]
     conversation: Conversation
+
+
+def _failures(sessions: Sequence[_Session]) -> Iterator[Match]:
+    steps = [[run.steps if run is not None else () for run in session.runs] for session in sessions]
+    for pattern, found in recurring_failures(steps):
+        occurrences = tuple(
+            replace(
+                make_occurrence(run, each.steps),
+                provenance=session.conversation.read_by(last_event(each.steps)),
+            )
+            for each in found
+            for session in [sessions[each.session]]
+            for run in [session.runs[each.run]]
+            if run is not None
+        )
+        yield Match(heuristic=Heuristic.ERROR_RECOVERY, pattern=pattern, occurrences=occurrences)
 
 
 def _short_workflows(sessions: Iterable[_Session]) -> list[Match]:

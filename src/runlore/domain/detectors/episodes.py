@@ -12,7 +12,7 @@ from posixpath import basename
 from runlore.domain.detectors.command_acts import FORMS_CACHED_MAX, RUNNING, act_of
 from runlore.domain.detectors.command_kinds import LOCAL_PROGRAMS, NEVER_COUNTING
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand, UserRequest
-from runlore.domain.detectors.tool_calls import AGENT, EDIT, SKILL
+from runlore.domain.detectors.tool_calls import AGENT, SKILL
 from runlore.domain.lazy import dataclass
 from runlore.domain.taint_sources.kinds import words
 from runlore.domain.text.analysis import is_stop_word, stem
@@ -158,8 +158,3 @@ def _program_run(act: str, command: StepCommand) -> str:
         return ""
     told = values[1] if len(values) > 1 and _PLAIN_WORD.match(values[1]) else ""
     return f"{act} {basename(values[0].rstrip('/'))} {told}".strip()
-
-
-def is_tool(key: str) -> bool:
-    """Whether an act is that of a tool other than the shell."""
-    return key.startswith(("mcp", f"{EDIT}", f"{SKILL} ", f"{AGENT}"))

@@ -104,7 +104,9 @@ _FIXING_FLAGS = frozenset({"--fix", "--write", "--update", "--in-place", "--unsa
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Recovery:
+class Recovery:
+    """A call that failed, what was done about it, and the call that worked."""
+
     failed: Step
     fixes: tuple[Step, ...] = ()
     fixed: Step
@@ -112,6 +114,7 @@ class _Recovery:
 
     @property
     def steps(self) -> tuple[Step, ...]:
+        """All of it, in order."""
         return (self.failed, *self.fixes, self.fixed)
 
 
@@ -133,11 +136,11 @@ class Recoveries:
 
     def __init__(self, runs: Sequence[MinedRun]) -> None:
         self._runs = runs
-        self._steps = [step for run in runs for step in run.steps if _acting(step)]
+        self._steps = [step for run in runs for step in run.steps if acting_commands(step)]
         # The place of each run's first step.
         self._firsts = [0]
         for run in runs:
-            self._firsts.append(self._firsts[-1] + sum(bool(_acting(step)) for step in run.steps))
+            self._firsts.append(self._firsts[-1] + sum(bool(acting_commands(step)) for step in run.steps))
         self._found: dict[int, list[_Found]] = {}
 
     def match(self, start: int, end: int) -> Match | None:
@@ -176,7 +179,7 @@ class Recoveries:
             for back in range(at - 1, max(-1, at - 2 - STEPS_BETWEEN_MAX), -1):
                 if steps[back].outcome is not Outcome.FAILED:
                     continue
-                if found := _recovery(steps[back], steps[back + 1 : at], steps[at]):
+                if found := recovery_of(steps[back], steps[back + 1 : at], steps[at]):
                     yield _Found(back, found.pattern, make_occurrence(run, found.steps))
                     break
 
@@ -188,15 +191,16 @@ def changed_words(before: str, after: str) -> tuple[tuple[str, str], ...]:
     return tuple((" ".join(one[a:b]), " ".join(other[c:d])) for tag, a, b, c, d in codes if tag != "equal")
 
 
-def _recovery(failed: Step, between: Sequence[Step], fixed: Step) -> _Recovery | None:
-    if not _acting(failed) or not _acting(fixed):
+def recovery_of(failed: Step, between: Sequence[Step], fixed: Step) -> Recovery | None:
+    """How a call that failed was put right by another; None where that one has nothing to do with it."""
+    if not acting_commands(failed) or not acting_commands(fixed):
         return None
     confined = _CONFINED.search(failed.error)
     if confined and fixed.is_approved and not failed.is_approved and _acts(failed) & _acts(fixed):
         # Whatever it was given: what the sandbox does not let a program do is the same.
-        act = " ".join(act_of(_acting(failed)[-1].form).split()[:2])
+        act = " ".join(act_of(acting_commands(failed)[-1].form).split()[:2])
         pattern = f"{act} # {confined[0].lower()} -> {APPROVED}"
-        return _Recovery(failed=failed, fixed=fixed, pattern=pattern)
+        return Recovery(failed=failed, fixed=fixed, pattern=pattern)
     is_denied = confined and confined[0].lower() == "operation not permitted" and "=" not in fixed.text
     if is_denied or _TIMED_OUT.search(failed.error):
         return None
@@ -207,22 +211,22 @@ def _recovery(failed: Step, between: Sequence[Step], fixed: Step) -> _Recovery |
     )
 
 
-def _recover_unchanged(failed: Step, between: Sequence[Step], fixed: Step) -> _Recovery | None:
+def _recover_unchanged(failed: Step, between: Sequence[Step], fixed: Step) -> Recovery | None:
     """How a call came to succeed as it was: by what was done before it, or by itself."""
     cause, fixes = cause_of(failed.error), _fixes(failed, between)
     if fixes:
         told = " ; ".join(each.form for each in fixes)
         pattern = f"{failed.form} -> {told} # {cause}"
-        return _Recovery(failed=failed, fixes=fixes, fixed=fixed, pattern=pattern)
+        return Recovery(failed=failed, fixes=fixes, fixed=fixed, pattern=pattern)
     is_again = not any(map(_does, between)) and _PASSING.search(failed.error) is not None
-    return _Recovery(failed=failed, fixed=fixed, pattern=f"{cause} -> {AGAIN}") if is_again else None
+    return Recovery(failed=failed, fixed=fixed, pattern=f"{cause} -> {AGAIN}") if is_again else None
 
 
-def _recover_changed(failed: Step, fixed: Step) -> _Recovery | None:
+def _recover_changed(failed: Step, fixed: Step) -> Recovery | None:
     for wrong, right in _pairs(failed, fixed):
         if _is_corrected(failed, wrong, right):
             pattern = f"{wrong.form} -> {right.form} # {cause_of(failed.error)}"
-            return _Recovery(failed=failed, fixed=fixed, pattern=pattern)
+            return Recovery(failed=failed, fixed=fixed, pattern=pattern)
     return None
 
 
@@ -233,7 +237,7 @@ def cause_of(error: str) -> str:
 
 
 def _acts(step: Step) -> frozenset[str]:
-    return frozenset(act_of(command.form) for command in _acting(step))
+    return frozenset(act_of(command.form) for command in acting_commands(step))
 
 
 def _does(step: Step) -> bool:
@@ -249,10 +253,10 @@ def _words(text: str) -> list[str]:
 def _pairs(failed: Step, fixed: Step) -> Iterator[tuple[StepCommand, StepCommand]]:
     """The command that may have failed, with those that may be its correction. Of several commands in one
     call it is known only where all but one are as they were."""
-    texts = {command.text for command in _acting(fixed)}
-    wrong = [command for command in _acting(failed) if command.text not in texts]
-    known = {command.text for command in _acting(failed)}
-    right = [command for command in _acting(fixed) if command.text not in known]
+    texts = {command.text for command in acting_commands(fixed)}
+    wrong = [command for command in acting_commands(failed) if command.text not in texts]
+    known = {command.text for command in acting_commands(failed)}
+    right = [command for command in acting_commands(fixed) if command.text not in known]
     if len(wrong) == 1:
         yield from ((wrong[0], each) for each in right)
         return
@@ -280,13 +284,17 @@ def _fixes(failed: Step, between: Sequence[Step]) -> tuple[Step, ...]:
     done = tuple(step for step in between if step.outcome is Outcome.SUCCEEDED)
     fixing = _BRINGING_VERBS if is_about_code(failed.error) else _FIXING_VERBS
     is_fixing = any(
-        command.verb in fixing or (speaks(_acting(failed)[-1], failed.error) and not is_everyday(command))
+        command.verb in fixing
+        or (speaks(acting_commands(failed)[-1], failed.error) and not is_everyday(command))
         for step in done
         for command in step.commands
         if command.kind in _DOING
     )
     told = any(
-        command.form == other.form for step in done for command in _acting(step) for other in _acting(failed)
+        command.form == other.form
+        for step in done
+        for command in acting_commands(step)
+        for other in acting_commands(failed)
     )
     return done if is_fixing and not told and len(done) == len(between) else ()
 
@@ -394,11 +402,11 @@ def _name(word: str) -> str:
 
 
 def _same(one: Step, other: Step) -> bool:
-    texts = [command.text for command in _acting(one)]
-    return texts == [command.text for command in _acting(other)]
+    texts = [command.text for command in acting_commands(one)]
+    return texts == [command.text for command in acting_commands(other)]
 
 
-def _acting(step: Step) -> list[StepCommand]:
+def acting_commands(step: Step) -> list[StepCommand]:
     """The commands of a call that do something of their own, or ask for it in words that are known."""
     return [
         each

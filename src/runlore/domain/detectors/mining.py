@@ -258,7 +258,7 @@ def _read_call(event: NumberedEvent, name: str) -> _Read:
         event=event,
         scripts=scripts,
         commands=tuple(_restore_marks(command) for script in scripts for command in step_commands(script)),
-        text="\n".join(map(_text, called)),
+        text="\n".join(map(command_line, called)),
     )
 
 
@@ -341,7 +341,7 @@ def _restore_marks(command: StepCommand) -> StepCommand:
     return replace(command, text=_WORD_OF_MARK.sub(r"<redacted:\1>", command.text), values=values)
 
 
-def _text(command: str | list[str]) -> str:
+def command_line(command: str | list[str]) -> str:
     """A command line as it would be typed; of `bash -lc SCRIPT` the script."""
     if isinstance(command, str):
         return command.strip()

@@ -42,7 +42,8 @@ _HARMLESS = rb"(?i)\b(?:0|no|zero) (?:errors?|failures?|failed)\b"
 _EMPTY = (
     rb"(?i)^(?:(?:error: )?exit(?:ed)?(?: with)?(?: code| status)?[:= ]{1,3}\d{1,3}"
     rb"|process exited with code \d+|(?:wall time|chunk id|original token count|session id)\b.{0,80}|output:"
-    rb"|traceback \(most.{0,40}|fail|\x1b\[\d+m|[\W_]{1,40}|hint: .{0,200}|\* \w+: \d+)$"
+    rb"|traceback \(most.{0,40}|fail|\x1b\[\d+m|[\W_]{1,40}|hint:.{0,200}"
+    rb"|(?:\[[\w:./-]{1,60}\] )?\* \w+: \d+)$"
 )
 _LINES_MAX = 12
 

@@ -8,7 +8,7 @@ Values that are evidently something else, such as templates, references and type
 from functools import lru_cache
 
 from runlore.domain.guard.finding import ASSIGNMENT, SecretFinding
-from runlore.domain.guard.names import Promise, form_of, promise_of, words_of
+from runlore.domain.guard.names import Promise, form_of, names_digest, promise_of, words_of
 from runlore.domain.guard.patterns import compile_pattern, matches
 from runlore.domain.guard.randomness import looks_random
 from runlore.domain.guard.values import (
@@ -22,7 +22,7 @@ from runlore.domain.guard.values import (
     whole_end,
 )
 from runlore.domain.guard.view import View
-from runlore.domain.guard.vocabulary import GETTERS
+from runlore.domain.guard.vocabulary import DIGEST, GETTERS
 from runlore.domain.lazy import dataclass
 
 NAME_CHARS_MAX = 64
@@ -33,11 +33,14 @@ COMPARED_CHARS_MAX = 160
 CLOSING_CHARS_MAX = 32
 USER_CHARS_MAX = 48
 RUN_CHARS_MAX = 96
+LOOK_STEPS = 2
 STEPS = 24
-"""What it costs to judge a value, where a look at a word costs one."""
+"""What it costs to look at a name, and to judge a value."""
 RUNS = bytes(byte if byte not in b"\"'`=:,;<>(){}[]|" else 32 for byte in range(256))
 SETTERS = ("setenv ", "env ", "set ", "arg ", " -gx ", " -x ")
 BLOB_CHARS_MIN = 20
+# Names that differ in a number promise the same.
+SAME_DIGIT = str.maketrans("123456789", "0" * 9)
 
 # Maps the bytes of identifiers to one letter, so that a run of them can be stripped at once.
 IDENTIFIER = bytes(
@@ -66,6 +69,7 @@ ALTERNATIVES = {
         rb"|\"[ \t]?\{(?:[^{}]{0,80}\s|\s{0,24})default[ \t]?=[ \t]?"
     ),
     Join.BELOW: CLOSER + rb"[ \t]?:(?:\*\*|__)?[ \t]{0,4}\r?\n\s{0,16}",
+    Join.HEADED: rb"[ \t]{0,4}\n[ \t]{0,8}",
     Join.COLON: CLOSER + rb"[ \t]{0,8}:[ \t]{0,8}(?:\*\*|__)?[ \t]{0,8}(?:[|>][-+]?\n[ \t]{1,24})?",
     Join.ELEMENT: rb"(?:[ \t][\w-]{1,24}=\"[^\"\n]{0,24}\")?(?:</key)?>\s{0,24}(?:<(?i:value|string)>)?",
     Join.CALL: rb"\([ \t]{0,4}",
@@ -95,6 +99,7 @@ class AssignedName:
     form: bytes | None
     is_prose: bool
     is_verb: bool
+    is_digest: bool
     is_getter: bool
 
 
@@ -108,12 +113,15 @@ def find_assignment(view: View, start: int, end: int) -> SecretFinding | None:
         return None
     identifier = view.text[begin:stop]
     name = _read_name(
-        identifier.lower() if view.data[begin - 1 : begin] == b"<" else identifier,
+        (identifier.lower() if view.data[begin - 1 : begin] == b"<" else identifier).translate(SAME_DIGIT),
         _words_before(view.lower, begin),
     )
     if name.promise is Promise.NOTHING or (
         name.promise <= Promise.KEY and not _has_run(view.data, begin, stop)
     ):
+        return None
+    if _is_no_name(identifier):
+        view.effort.left -= STEPS
         return None
     view.effort.left -= STEPS
     value = _value_behind(view, stop, is_flag=is_flag) or (_value_before(view, begin) if compared else None)
@@ -135,6 +143,8 @@ def _fits(name: AssignedName, value: Value) -> bool:
     if value.join is Join.CALL and name.is_getter:
         return False
     if name.is_verb and value.join not in FIRM and not (value.quoted and value.join is Join.COLON):
+        return False
+    if name.promise is Promise.SERVICE and name.is_digest and matches(DIGEST, value.data):
         return False
     return name.form is None or name.promise is Promise.PASSWORD or matches(name.form, value.data)
 
@@ -176,10 +186,11 @@ def _read_name(identifier: str, before: tuple[str, ...]) -> AssignedName:
     words = words_of(identifier)
     context = before if len(words) == 1 else ()
     return AssignedName(
-        promise=Promise.NOTHING if _is_no_name(identifier) else promise_of(words, context),
+        promise=promise_of(words, context),
         form=form_of(words),
         is_prose=len(words) == 1 and bool(context),
         is_verb=words == ("pass",),
+        is_digest=names_digest(words),
         is_getter=words[:1] != () and words[0] in GETTERS,
     )
 

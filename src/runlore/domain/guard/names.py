@@ -12,6 +12,7 @@ from runlore.domain.guard.vocabulary import (
     ABOUT,
     AUTHS,
     CREDENTIAL_ENDINGS,
+    DIGEST_WORDS,
     EXPLICIT_ENDINGS,
     EXPLICITS,
     KEY_QUALIFIERS,
@@ -61,6 +62,11 @@ def promise_of(words: tuple[str, ...], context: tuple[str, ...] = ()) -> Promise
 def form_of(words: tuple[str, ...]) -> bytes | None:
     """The one form that a token of the service in a name can have, where there is only one."""
     return next((ONLY_FORMS[word] for word in words if word in ONLY_FORMS), None)
+
+
+def names_digest(words: tuple[str, ...]) -> bool:
+    """Whether a name says that its value tells one state of something from another, as a commit's does."""
+    return any(word.startswith(DIGEST_WORDS) for word in words)
 
 
 def words_of(name: str) -> tuple[str, ...]:

@@ -148,6 +148,7 @@ paddle-key pdl_(?:live|sdbx)_apikey_[a-z0-9]{26}_[A-Za-z0-9]{22}_[A-Za-z0-9]{3}
 mailersend-token mlsn\.[a-f0-9]{64}
 beamer-key b_[a-z0-9]{44} random free
 ngrok-token authtoken\s{1,2}(2[A-Za-z0-9]{26}_[A-Za-z0-9]{21})
+mattermost-webhook /hooks/[a-z0-9]{26} random
 make-webhook hook\.[a-z0-9]{2,5}\.make\.com/[a-z0-9]{32}
 filezilla-password @<pass (?:<)Pass(?:\sencoding="base64")?>([A-Za-z0-9+/=]{8,64})
 database-password mysqli(?:_connect)?\(\s?["'][^"'\n]{0,80}["'],\s?["'][^"'\n]{0,40}["'],\s?["']
@@ -216,6 +217,56 @@ sumologic-key @sumo (?:[Ss]umo|SUMO)[\w.-]{0,24}["']?[\x20\t]{0,4}[:=]{1,2}[\x20
 telnyx-key KEY[0-9A-F]{32}_[\w]{22}
 twitter-token @aaaaaaaaaaaaaaaaaaaaaa A{22}[A-Za-z0-9%]{80,100} any
 vk-token vk1\.a\.[\w-]{60,240} random
+adyen-key AQE[a-z]h[A-Za-z0-9+/=-]{60,200} random
+alchemy-token alcht_[A-Za-z0-9]{30}
+arcjet-key ajkey_[a-z0-9]{26}
+axiom-token xa[ap]t-UUID
+cal-key cal_(?:live_)?[A-Za-z0-9]{32} random
+canva-secret cnvca[\w-]{51} random
+checkly-key cu_[a-f0-9]{32}
+chromatic-token chpt_[a-f0-9]{12,40}
+close-key api_[A-Za-z0-9]{18,26}\.[A-Za-z0-9]{18,26} random
+cockroach-key CCDB1_[A-Za-z0-9]{22}_[A-Za-z0-9]{40}
+cursor-key crsr_[a-f0-9]{64}
+cursor-key @cursor (?i:cursor)[^\n]{0,48}?(key_[a-f0-9]{64})
+deepl-key @deepl (?i:deepl)[^\n]{0,48}?(UUID:fx)
+deno-token dd[po]_[A-Za-z0-9]{36}
+depot-token depot_(?:org|project)_[a-f0-9]{64}
+devcycle-key dvc_(?:server|client|mobile)_[\w-]{20,80} random
+e2b-key e2b_[a-f0-9]{40}
+fireworks-key fw_[A-Za-z0-9]{22,24} strong
+honeybadger-token hbp_[A-Za-z0-9]{36}
+infisical-token st\.UUID\.[a-f0-9]{32}\.[a-f0-9]{32}
+lichess-token lip_[A-Za-z0-9]{20} random
+logfire-token pylf_v\d_(?:us|eu)_[A-Za-z0-9]{40,50}
+mem0-key m0-[A-Za-z0-9]{40} random
+mercury-token secret-token:mercury_(?:production|sandbox)_\w{20,80}
+midtrans-key Mid-server-[\w-]{20,40} random
+modal-token a[ks]-[A-Za-z0-9]{22} strong
+neon-key napi_[a-z0-9]{60,70}
+onfido-token api_(?:live|sandbox)(?:_[a-z]{2})?\.[\w-]{11}\.[\w-]{32}
+ory-token ory_(?:pat|at|rt|st|apikey)_[\w.-]{30,120} random
+pangea-token pt[stk]_[a-z0-9]{32} random
+percy-token @percy (?i:percy)[^\n]{0,48}?((?:web|app|auto)_[a-f0-9]{64})
+persona-key persona_(?:production|sandbox)_UUID
+polar-token polar_(?:pat|oat|at_[uo]|rt_[uo]|whs)_[A-Za-z0-9]{32,60}
+pubnub-key sec-c-[\w-]{36,48} random
+quicknode-key QN_[a-f0-9]{32}
+razorpay-key rzp_live_[A-Za-z0-9]{14} random
+rootly-token rootly_[a-f0-9]{64}
+samsara-token samsara_api_[A-Za-z0-9]{30}
+snyk-token snyk_[us]at\.[a-f0-9]{8}\.[\w.-]{40,200}
+sourcegraph-token slk_[a-f0-9]{64}
+statsig-key (?:secret|console)-[A-Za-z0-9]{40,50} random
+stytch-secret secret-(?:live|test)-[\w-]{30,50}=? random
+tinybird-token p\.eyJ1[\w.-]{60,400}
+trigger-key tr_(?:dev|prod|stg|pat|preview)_[A-Za-z0-9]{20,40} random
+valtown-token vtwn_[A-Za-z0-9]{20,40} random
+wakatime-key waka_UUID
+wandb-key wandb_v1_\w{40,100} random
+xata-key xau_[A-Za-z0-9]{40,80} random
+xendit-key xnd_(?:production|development)_[A-Za-z0-9]{30,80}
+zuplo-key zpka_[a-z0-9]{30,40}_[a-f0-9]{8}
 password-hash \$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|[156y]\$(?:rounds=\d+\$)?
     [\w./$-]{1,32}\$[./A-Za-z0-9]{20,90}|apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|argon2(?:id?
     |d)\$v=\d+\$[\w=,]+\$[\w+/]{8,}\$[\w+/]{16,}) @$2a$,$2b$,$2x$,$2y$,$1$,$5$,$6$,$y$,$apr1$,$argon2 any

@@ -13,7 +13,7 @@ from typing import Protocol, cast
 
 import ahocorasick
 
-from runlore.domain.guard.assignment import STEPS, find_assignment, identifier_end
+from runlore.domain.guard.assignment import LOOK_STEPS, STEPS, find_assignment, identifier_end
 from runlore.domain.guard.decoding import RUN, RUN_CHARS_MIN, decode_escapes, decode_run
 from runlore.domain.guard.finding import ASSIGNMENT, REDACTION_MARKER, UNREAD, SecretFinding
 from runlore.domain.guard.patterns import compile_pattern
@@ -181,7 +181,7 @@ def _findings_in(view: View) -> Iterator[SecretFinding]:
             # One name may have several known words in it, as in `auth_token_key`.
             if start < named:
                 continue
-            view.effort.left -= 1
+            view.effort.left -= LOOK_STEPS
             named = identifier_end(view.data, end)
         elif detector is find_manifest:
             values, read = manifest_values(view, start, read)
@@ -201,6 +201,7 @@ def _findings_in_opaque(view: View) -> Iterator[SecretFinding]:
     data = view.data
     if len(data) < RUN_CHARS_MIN:
         return
+    view.effort.turn_to_runs()
     shapes = OPAQUE_SHAPES if compile_pattern(ANY_OPAQUE_SHAPE).search(data) is not None else ()
     for run in compile_pattern(OPAQUE).finditer(data) if shapes else ():
         for shape in shapes:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from enum import Enum, auto
 
 from runlore.domain.guard.finding import SecretFinding
-from runlore.domain.guard.names import words_of
-from runlore.domain.guard.patterns import WINDOW_CHARS, BytesMatch, compile_pattern
+from runlore.domain.guard.names import names_digest, words_of
+from runlore.domain.guard.patterns import WINDOW_CHARS, BytesMatch, compile_pattern, matches
 from runlore.domain.guard.placeholders import is_documented, is_masked, is_placeholder
 from runlore.domain.guard.randomness import is_hex, is_repetitive, looks_random, parts_of
 from runlore.domain.guard.view import View
-from runlore.domain.guard.vocabulary import ABOUT, PUBLIC, words_in
+from runlore.domain.guard.vocabulary import ABOUT, DIGEST, PUBLIC, words_in
 from runlore.domain.lazy import dataclass
 
 
@@ -67,10 +67,15 @@ DIGESTS = tuple(
 UNNAMED_CHARS_MIN = 30
 PREFIX_CHARS_MAX = 10
 PREFIXES = words_in("""
-    sk rk key api apikey pat tok token secret live test prod production sandbox sbx oauth auth access refresh
-    admin private priv personal service svc svcacct bot uat sat oat aat
+    sk rk api apikey pat tok token secret live oauth auth access refresh admin private priv personal service
+    svc svcacct bot uat sat oat aat
 """)
 """Words in the prefix of a token that say what it is for."""
+PREFIX_ENDINGS = ("apikey", "accesskey", "secretkey", "privatekey", "authkey", "token", "secret")
+PLACE_PREFIXES = words_in("test prod production sandbox sbx staging stg dev development preview")
+"""Words that say where something is used: it may be a digest as well, and so may what a "key" leads to."""
+EXTENSION_CHARS_MAX = 5
+EXTENSION = rb"^\.[A-Za-z0-9]{1,5}\b"
 SEARCH_CHARS = 512
 """How far behind its anchor a token may end when it begins in front of it."""
 
@@ -140,19 +145,29 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
         return
     for piece in run.split():
         *prefix, body = piece.decode("ascii").split("_")
+        while len(prefix) > 1 and is_strong(prefix[-1]):
+            body = prefix.pop() + body
         if len(body) < PREFIXED_CHARS_MIN or prefix[:1] in ([], ["pk"]) or not prefix[0][:1].isalpha():
             continue
-        is_named = not PREFIXES.isdisjoint(word.lower() for word in prefix)
+        is_named = _speaks_of_credential(prefix, body)
         if prefix[0].lower().startswith(DIGESTS):
             continue
-        is_short = len(prefix) == 1 and prefix[0].islower() and len(prefix[0]) <= PREFIX_CHARS_MAX
+        is_short = len(prefix) == 1 and len(prefix[0]) <= PREFIX_CHARS_MAX and _has_one_case(prefix[0])
         is_long = len(body) >= UNNAMED_CHARS_MIN and _has_all_kinds(body)
         if (is_named or (is_short and is_long)) and is_strong(body) and not is_masked(piece):
             at = start + run.index(piece)
             # A name with a digest in it, of a page or a file, has the same form.
-            if data[at - 1 : at] in {b"/", b"."} or data[at + len(piece) : at + len(piece) + 1] == b".":
+            behind = data[at + len(piece) : at + len(piece) + EXTENSION_CHARS_MAX + 2]
+            if data[at - 1 : at] in {b"/", b"."} or compile_pattern(EXTENSION).match(behind):
                 continue
             yield SecretFinding("prefixed-token", at, at + len(piece))
+
+
+def _speaks_of_credential(prefix: list[str], body: str) -> bool:
+    words = [word.lower() for word in prefix]
+    if any(word in PREFIXES or word.endswith(PREFIX_ENDINGS) for word in words):
+        return True
+    return not is_hex(body) and any(word in PLACE_PREFIXES or word.endswith("key") for word in words)
 
 
 def find_named(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
@@ -170,8 +185,15 @@ def find_named(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
         return
     if not is_strong(token) or is_placeholder(token, data[start:end]):
         return
-    if not any(word in ABOUT or word in PUBLIC or word.startswith(DIGESTS) for word in words_of(name)):
+    words = words_of(name)
+    if names_digest(words) and matches(DIGEST, data[start:end]):
+        return
+    if not any(word in ABOUT or word in PUBLIC or word.startswith(DIGESTS) for word in words):
         yield SecretFinding("named-token", start, end)
+
+
+def _has_one_case(word: str) -> bool:
+    return word.islower() or word.isupper()
 
 
 def _has_all_kinds(body: str) -> bool:

@@ -54,6 +54,7 @@ class Join(Enum):
     ATTRIBUTE = auto()
     COLON = auto()
     BELOW = auto()
+    HEADED = auto()
     ELEMENT = auto()
     CALL = auto()
     ARGUMENT = auto()
@@ -119,8 +120,9 @@ def is_secret(value: Value, promise: Promise, *, prose_name: bool) -> bool:
         return False
     if not value.quoted and _is_expression(value):
         return False
-    if value.join is Join.BELOW:
-        return looks_random(value.text, BELOW_CHARS_MIN)
+    if value.join in {Join.BELOW, Join.HEADED}:
+        is_given = value.join is Join.BELOW or (promise >= Promise.EXPLICIT and value.alone)
+        return is_given and looks_random(value.text, BELOW_CHARS_MIN)
     if looks_random(value.text, RANDOM_CHARS_MIN[promise]):
         return (
             promise is not Promise.SERVICE or value.join in FIRM or value.join in {Join.COLON, Join.ARGUMENT}

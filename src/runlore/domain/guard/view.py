@@ -14,8 +14,11 @@ from typing import overload
 from runlore.domain.lazy import dataclass
 
 FILLER = "\xff"
-EFFORT_MIN = 48_000
-CHARS_A_STEP = 16
+EFFORT_MIN = 64_000
+CHARS_A_STEP = 3
+# A text of a megabyte costs no more than a second.
+LONG_EFFORT_MIN = 190_000
+LONG_CHARS_A_STEP = 16
 LETTERS_AND_DIGITS = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
 # Characters of other categories than "format" that are drawn as nothing at all.
@@ -63,10 +66,16 @@ class Effort:
     A text whose every word has to be judged, as no person writes it, is read as far as that goes.
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("_for_runs", "left")
 
     def __init__(self, chars: int) -> None:
-        self.left = EFFORT_MIN + chars // CHARS_A_STEP
+        more = chars // LONG_CHARS_A_STEP
+        self.left = min(EFFORT_MIN + chars // CHARS_A_STEP, LONG_EFFORT_MIN + more)
+        self._for_runs = EFFORT_MIN // 4 + more
+
+    def turn_to_runs(self) -> None:
+        """Go on to the long runs. What they take is set apart: many names leave none of them unread."""
+        self.left = max(self.left, 0) // 2 + self._for_runs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

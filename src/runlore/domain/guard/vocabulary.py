@@ -79,25 +79,38 @@ GETTERS = words_in("""
 """What a function that does not take a credential does to one."""
 
 SERVICES = words_in("""
-    adafruit adobe airtable algolia alibaba aliyun anthropic artifactory asana atlassian authress azure
-    beamer bitbucket bittrex bundle clickhouse clojars cloudant cloudflare codecov cohere coinbase
-    confluence confluent contentful contribsys databricks datadog deepseek digitalocean discord docker
+    abuseipdb adafruit adobe ai21 aikido airbrake airtable algolia alibaba aliyun amplitude anthropic
+    apify artifactory asana assemblyai atlassian authress aviationstack azure beamer bitbucket bitrise
+    bittrex braintree browserstack bugsnag bundle buttercms calendly cartesia censys chartmogul circleci
+    clarifai clearbit clickhouse clickup clojars cloudant cloudflare cloudinary cloudsight codacy
+    codeclimate codecov cohere coinbase composio configcat confluence confluent contentful contribsys
+    couchbase crossmint databricks datadog deepgram deepl deepseek digitalocean discord dnsimple docker
     dockerhub doppler droneci dropbox duffel dynatrace easypost elastic elevenlabs etsy facebook fastly
-    finicity finnhub firebase flickr flutterwave flyio frameio freshbooks gcp gemini github gitlab gitter
-    gocardless grafana groq harness heroku hubspot huggingface ibm infracost intercom jenkins jfrog jira
-    kraken kucoin langfuse langsmith launchdarkly linkedin lob looker mailchimp mailgun mapbox mattermost
-    maxmind meraki messagebird mistral mongodb netlify newrelic npm nuget nytimes octopus okta openai
-    openrouter openshift pagerduty paypal perplexity pinecone plaid planetscale postman prefect privateai
-    pulumi pypi rapidapi readme replicate rubygems scalingo segment sendbird sendgrid sendinblue sentry
-    settlemint shippo shopify sidekiq slack snowflake snyk softlayer sonar sonarqube sourcegraph splunk
-    spotify squarespace stripe sumo sumologic supabase tavily telegram terraform travis travisci trello
-    twilio twitch twitter typeform vercel yandex zendesk zoom sl clou cos
+    filestack finicity finnhub firebase flickr flutterwave flyio frameio freshbooks gcp gemini geocodio
+    github gitlab gitter gocardless grafana groq gumroad harness helpscout heroku honeycomb hubspot
+    huggingface ibm imgix infracost intercom ipdata ipinfo ipstack jenkins jfrog jira klaviyo kraken
+    kucoin lambdatest langfuse langsmith launchdarkly lemonsqueezy linkedin liveblocks lob loggly logzio
+    looker mailchimp mailerlite mailgun mailjet mapbox mattermost maxmind meilisearch meraki messagebird
+    mistral mixpanel mongodb moralis netlify newrelic nightfall npm nuget nytimes octopus okta onesignal
+    openai opencage openrouter openshift openweather openweathermap opsgenie pagerduty papertrail paypal
+    perplexity pinecone pingdom pipedrive plaid planetscale plivo posthog postman postmark prefect
+    privateai pubnub pulumi pushover pypi qdrant quicknode rapidapi readme replicate rollbar rubygems
+    runpod saucelabs scaleway scalingo scrapingbee segment sendbird sendgrid sendinblue sentry serpapi
+    settlemint shippo shodan shopify sidekiq signalwire slack smartsheet snowflake snyk softlayer sonar
+    sonarqube sourcegraph splunk spotify squarespace statuspage stripe stytch sumo sumologic supabase
+    surveymonkey tavily telegram terraform todoist travis travisci trello twilio twitch twitter typeform
+    typesense upstash urlscan vercel vimeo virustotal vonage vultr weaviate webflow wistia wrike yandex
+    zapier zendesk zeplin zoho zoom sl clou cos
 """)
 SERVICES_OF_TWO_WORDS = frozenset(
     {("new", "relic"), ("message", "bird"), ("linked", "in"), ("private", "ai")}
 )
 ONLY_FORMS = {"telegram": rb"^\d{5,16}:A[\w-]{34}$", "meraki": rb"^[0-9a-f]{40}$"}
 """Services whose tokens have one form only: anything else given to their name is not their token."""
+
+DIGEST_WORDS = ("sha", "commit", "revision", "release", "digest", "hash", "etag", "version")
+"""How a word begins in a name behind which 40 or 64 hexadecimal digits are no secret."""
+DIGEST = rb"^(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})$"
 
 NAME_ANCHORS = (
     words_in("pass pw secret cred token pat jwt bearer auth key sessid connectionstring salt seed psk")

@@ -42,13 +42,15 @@ _ALL_PLACES = (
     rf"|(?:all[ \t])?(?:my|our)(?:[ \t]other)?(?=[ \t]\w{{3,11}}s\b))[ \t]{_PLACES}|across[ \t]{_PLACES}"
     rf"|(?:no[ \t]matter|regardless[ \t]of|independent(?:ly)?[ \t](?:of|from)|whatever)"
     rf"(?:[ \t](?:in|which|what|the)){{0,2}}[ \t]{_PLACES}"
+    r"|(?:in|for|across|throughout)[ \t](?:all|any|the[ \t]whole)(?:[ \t](?:of|my|our)){1,2}"
+    r"[ \t](?:work|coding|code)"
 )
 _FAR = rf"(?:globally|everywhere(?:[ \t]i[ \t]work)?|wherever[ \t]i[ \t](?:work|am|go|code)|{_ALL_PLACES})"
 _NEAR = rf"(?:in|for|within)[ \t](?:this|the|our)[ \t]{_PLACES}"
 _NOW = (
     r"(?:(?:in|for|during|within)[ \t](?:the[ \t]rest[ \t]of[ \t])?(?:this|the[ \t]current)"
     r"[ \t](?:task|session|conversation|chat|run|turn|question|ticket|message|thread)"
-    r"|(?:just|only)[ \t]for[ \t](?:now|today|the[ \t]moment)|for[ \t](?:today|the[ \t]moment)|right[ \t]now"
+    r"|(?:(?:just|only)[ \t])?for[ \t](?:now|today|the[ \t]moment|the[ \t]time[ \t]being)|right[ \t]now"
     r"|temporarily|(?:un)?til(?:l)?[ \t][^.!?;:,\n]{1,40}(?=,))"
 )
 _REACH = rf"(?:(?:just|only|and)[ \t])?(?:{_FAR}|{_NEAR}|{_NOW})(?:[ \t]only)?"
@@ -56,16 +58,21 @@ _VERB = (
     r"(?:remember|memori[sz]e|keep[ \t]in[ \t]mind|(?:don['’]?t|do[ \t]not)[ \t]forget"
     r"|merke?[ \t]dir|retiens|souviens-toi|recuerda)"
 )
+# What says no more than "remember" does.
+_LASTING = (
+    r"(?:,?[ \t]{1,4}(?:always|please|forever|permanently|from[ \t]now[ \t]on"
+    r"|for[ \t](?:good|later|me|next[ \t]time|the[ \t]future))(?=[ \t:：,]),?)?"
+)
 _ASKED = re.compile(
     r"(?:^|(?<=[.!?;])[ \t]|(?<=[。！？])|(?P<joint>,?[ \t](?=(?:and|then)[ \t])))"
     r"[ \t]{0,8}(?:[-*+•][ \t]{1,4})?"
-    r"(?:(?:please|pls|also|and|then|so|ok|okay|hey|hi|btw|kindly|now|just|bitte|from[ \t]now[ \t]on"
-    r"|as[ \t]a[ \t]rule)\b,?[ \t]{1,4}){0,4}"
-    rf"(?:(?P<lead>{_REACH}),?[ \t]{{1,4}}(?:please[ \t]{{1,4}})?)?"
+    r"(?:(?:please|pls|also|and|then|so|ok|okay|hey|hi|btw|fyi|kindly|now|just|bitte|from[ \t]now[ \t]on"
+    r"|as[ \t]a[ \t]rule|important|reminder|note(?:[ \t]to[ \t]self)?)\b[,:]?[ \t]{1,4}){0,4}"
+    rf"(?:(?P<lead>{_REACH})[,:]?[ \t]{{1,4}}(?:please[ \t]{{1,4}})?)?"
     r"(?P<polite>(?:can|could|will|would)[ \t]you[ \t]{1,4}(?:please[ \t]{1,4})?)?"
     r"(?:i(?:[ \t]want|[ \t]need|['’]d[ \t]like|[ \t]would[ \t]like)[ \t]you[ \t]to[ \t]{1,4})?"
-    rf"(?:always[ \t]{{1,4}})?{_VERB}(?:,?[ \t]{{1,4}}(?P<how>{_REACH})(?=[ \t:：,]))?"
-    r"(?:,?[ \t]{1,4}(?:that|dass|que)(?P<that>[ \t]{1,4}(?=\S))"
+    rf"(?:always[ \t]{{1,4}})?{_VERB}{_LASTING}(?:,?[ \t]{{1,4}}(?P<how>{_REACH})(?=[ \t:：,]))?"
+    r"(?:,?[ \t]{1,4}(?:that|dass|que)(?P<that>,?[ \t]{1,4}(?=\S))"
     r"|(?:[ \t]{1,4}(?:this|these|the[ \t]following)(?:[ \t](?:fact|facts|rule|rules|things?|points?)){0,2})?"
     rf"(?:[ \t](?:for[ \t](?:later|me|next[ \t]time|the[ \t]future)|(?P<where>{_REACH})))?[ \t]{{0,4}}"
     r"(?P<list>[:：]\s{0,8})"

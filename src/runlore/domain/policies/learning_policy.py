@@ -35,6 +35,14 @@ class OwnWords(StrEnum):
     PROPOSE = "propose"
 
 
+class Witness(StrEnum):
+    """Whose word supports a statement: the user's, the recorded outcomes of commands, the agent's own."""
+
+    USER = "user"
+    OUTCOMES = "outcomes"
+    ASSISTANT = "assistant"
+
+
 @dataclass(frozen=True, kw_only=True)
 class SemanticCapture:
     """Whether statements are taken from completed runs, by which model, and how many of each run."""
@@ -77,6 +85,7 @@ class PublicationPolicy:
 
     default_action: Action = Action.MANUAL_REVIEW
     allow_api_origin_active_publication: bool = False
+    witnesses: tuple[Witness, ...] = (Witness.USER, Witness.OUTCOMES)
     quarantined_rule_names: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
 

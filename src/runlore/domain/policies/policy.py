@@ -4,13 +4,14 @@ A policy is put whole: what a document leaves out takes its default, what it doe
 field named, and nothing of a refused one takes effect.
 """
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from runlore.domain.errors import Invalid
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject, JsonValue
@@ -76,22 +77,39 @@ class RetentionPolicy:
     answer_days: int = 30
 
 
-@JsonForm(document="Policy")
+@JsonForm(document="Policy", omit_default=("remarks",))
 @dataclass(frozen=True, kw_only=True)
 class PolicyRevision:
-    """One version of a policy. Revision 0 is the defaults that nobody has changed yet."""
+    """One version of a policy. Revision 0 is the defaults that nobody has changed yet.
+
+    `remarks` is what whoever reads or puts it might not have meant; it is told, not stored.
+    """
 
     name: PolicyName
     policy: JsonObject
     revision: int
     updated_at: datetime | None
     actor: str
+    remarks: tuple[str, ...] = ()
 
 
 SWITCHED_OFF = (
     "from now on nothing is remembered of runs, and nothing remembered is given; what is stored stays until"
     " its retention ends, or until somebody has the run memories deleted"
 )
+_GONE = "are deleted for good, at the latest within the hour"
+# What a lower limit deletes.
+_DELETING: Mapping[str, str] = {
+    "retention_days": f"memories of runs that are older {_GONE}",
+    "max_tracked_per_session": "older memories of a session are no longer used, and each new one deletes one",
+    "journal_days": f"words of journals that are older {_GONE}",
+    "journal_mb_max": f"the oldest words of journals beyond it {_GONE}",
+    "artifact_days": f"artifacts that are older {_GONE}",
+    "artifact_mb_max": f"the oldest artifacts beyond it {_GONE}",
+    "exports_kept": f"the oldest exports beyond it {_GONE}",
+    "logs_kept": f"the oldest logs beyond it {_GONE}",
+    "answer_days": f"kept answers that are older {_GONE}",
+}
 PolicyT = TypeVar("PolicyT", RunMemoryPolicy, RetentionPolicy)
 
 _RANGES: Mapping[str, tuple[int, int]] = {
@@ -192,18 +210,23 @@ def check_policy(name: PolicyName, document: JsonObject) -> JsonObject:
     return policy_to_plain(retention_policy(document))
 
 
-def policy_remarks(revision: PolicyRevision) -> tuple[str, ...]:
-    """What whoever put a policy might not have meant, though it is accepted."""
+def with_remarks(revision: PolicyRevision, *, before: JsonObject = MappingProxyType({})) -> PolicyRevision:
+    """A revision with what whoever put it might not have meant, though it is accepted: of a policy that was
+    put behind another also what that deletes."""
+    return replace(revision, remarks=tuple(_remarks(revision, before)))
+
+
+def _remarks(revision: PolicyRevision, before: JsonObject) -> Iterator[str]:
     if revision.name is PolicyName.RUN_MEMORY and revision.policy.get("enabled") is False:
-        return (SWITCHED_OFF,)
-    if revision.name is not PolicyName.LEARNING:
-        return ()
-    try:
+        yield SWITCHED_OFF
+    if revision.name is PolicyName.LEARNING:
         names = policy_fields.unknown_quarantine(policy_fields.learning_policy(revision.policy))
-    except Invalid:
-        # A newer Runlore elsewhere may answer with fields that this one does not know.
-        return ()
-    return tuple(f"{name!r} is quarantined, and no rule has that name" for name in names)
+        yield from (f"{name!r} is quarantined, and no rule has that name" for name in names)
+    for name, goes in _DELETING.items():
+        old, new = before.get(name), revision.policy.get(name)
+        # In the retention policy 0 is without limit.
+        if isinstance(old, int) and isinstance(new, int) and (new or inf) < (old or inf):
+            yield f"{name} is {new} now, no longer {old or 'without limit'}: {goes}"
 
 
 def policy_to_plain(

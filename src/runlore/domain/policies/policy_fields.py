@@ -22,6 +22,7 @@ from runlore.domain.policies.learning_policy import (
     PublicationPolicy,
     Rule,
     SemanticCapture,
+    Witness,
 )
 from runlore.domain.policies.policy_shapes import (
     Flag,
@@ -344,6 +345,14 @@ PUBLICATION = Table(
             " are published in the provisional tier.",
             requirement="POL-4",
             example="[publication]\nallow_api_origin_active_publication = true",
+        ),
+        PolicyField(
+            name="witnesses",
+            shape=Many(shape=WordChoice(words=tuple(Witness)), most=len(Witness), things="witnesses"),
+            about="Whose word supports a statement: `user` is what users typed, `outcomes` exit codes, tests"
+            " and versions of recorded commands. `assistant` believes agents that read nothing from outside.",
+            requirement="POL-13",
+            example='[publication]\nwitnesses = ["user", "outcomes"]',
         ),
         PolicyField(
             name="quarantined_rule_names",

@@ -112,7 +112,7 @@ def _redact_object(value: JsonObject, name: str) -> tuple[JsonValue, int]:
     alike: Counter[str] = Counter()
     total = 0
     for key, item in value.items():
-        clean_key, in_key = _redact_key(key)
+        clean_key, in_key = (key, 0) if _is_word(key) and not _is_secret_word(key) else redact(key)
         if in_key:
             alike[clean_key] += 1
             clean_key = _free_key(clean_key, alike, value)
@@ -120,10 +120,6 @@ def _redact_object(value: JsonObject, name: str) -> tuple[JsonValue, int]:
         pairs[clean_key] = clean_item
         total += in_key + in_item
     return pairs, total
-
-
-def _redact_key(key: str) -> tuple[str, int]:
-    return (key, 0) if _is_word(key) and not _is_secret_word(key) else redact(key)
 
 
 def _is_word(key: str) -> bool:

@@ -82,7 +82,11 @@ def _cut_off_end(text: str, mark: _Mark) -> int | None:
         return None
     end = mark.end() + len(intro)
     while (content := _fence_opened(text, end)) is not None:
-        closed = _line(text, FENCE, content)
+        # Where the next line begins that is this one; -1 where there is none.
+        found = text.find(f"\n{FENCE}", content)
+        while found >= 0 and text[found + 1 + len(FENCE) : found + 2 + len(FENCE)] not in {"", "\n"}:
+            found = text.find(f"\n{FENCE}", found + 1)
+        closed = found + 1 if found >= 0 else -1
         if closed < 0:
             return len(text)
         end = closed + len(FENCE)
@@ -98,11 +102,3 @@ def _fence_opened(text: str, end: int) -> int | None:
     if heading_end < 0 or text[heading_end - 1] != "]" or not text.startswith(opened, heading_end):
         return None
     return heading_end + len(opened)
-
-
-def _line(text: str, line: str, start: int) -> int:
-    """Where the next line begins that is this one; -1 where there is none."""
-    found = text.find(f"\n{line}", start)
-    while found >= 0 and text[found + 1 + len(line) : found + 2 + len(line)] not in {"", "\n"}:
-        found = text.find(f"\n{line}", found + 1)
-    return found + 1 if found >= 0 else -1

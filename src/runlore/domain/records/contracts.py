@@ -28,7 +28,13 @@ def check_record(record: Record) -> None:
     check_confidence(record.confidence)
     _check_texts(record)
     if record.state_reason is StateReason.FORGOTTEN:
-        _check_contentless(record)
+        said = (record.summary, record.metadata, record.evidence_refs, record.automation_review)
+        if any(said) or record.semantic_key or record.provenance.sources:
+            raise Invalid(
+                f"record {record.record_id} is forgotten and still holds content",
+                code="record.forgotten",
+                hint="forget it again",
+            )
         return
     check_summary(record.summary)
     check_metadata(record.layer, record.metadata)
@@ -122,16 +128,6 @@ def _check_state(record: Record) -> None:
                 code="record.link",
                 hint=f"name the other record in {name}",
             )
-
-
-def _check_contentless(record: Record) -> None:
-    said = (record.summary, record.metadata, record.evidence_refs, record.automation_review)
-    if any(said) or record.semantic_key or record.provenance.sources:
-        raise Invalid(
-            f"record {record.record_id} is forgotten and still holds content",
-            code="record.forgotten",
-            hint="forget it again",
-        )
 
 
 def _check_texts(record: Record) -> None:

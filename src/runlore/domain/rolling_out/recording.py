@@ -68,7 +68,12 @@ def execution_for(skill: PromotedSkill, result: Result, executions: Sequence[Exe
             code="promoted.fingerprint",
             hint="read it again, and try it as it is",
         )
-    found = _select_executions(skill, result, executions)
+    # Those of the skill as it is that the run made itself, else those that it called.
+    current = [
+        each for each in executions if each.skill_name == skill.name and each.fingerprint == skill.fingerprint
+    ]
+    own = [each for each in current if each.run_id == result.run_id]
+    found = own or [each for each in current if each.calling_run_id == result.run_id]
     if len(found) == 1 and _is_recorded(skill, found[0].run_id, result.kind):
         return found[0]
     ROLLOUT.after(skill.status, RolloutMove.RECORD, name=skill.name)
@@ -133,17 +138,6 @@ def check_marker(marker: str) -> str:
             hint="name a text that the run's final output has where it went well, and only there",
         )
     return without_secret("the marker", told)
-
-
-def _select_executions(
-    skill: PromotedSkill, result: Result, executions: Sequence[Execution]
-) -> list[Execution]:
-    """Those of the skill as it is that the run made itself, else those that it called."""
-    current = [
-        each for each in executions if each.skill_name == skill.name and each.fingerprint == skill.fingerprint
-    ]
-    own = [each for each in current if each.run_id == result.run_id]
-    return own or [each for each in current if each.calling_run_id == result.run_id]
 
 
 def _choose_execution(skill: PromotedSkill, result: Result, found: Sequence[Execution]) -> Execution:

@@ -7,14 +7,14 @@ give the same answer through `passes` and `score_of`.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue, Kind, Layer, Record, Sensitivity, State
-from runlore.domain.scope import Scope
+from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.text.analysis import fold_text, terms_of
 from runlore.domain.timestamps import to_milliseconds
 
@@ -24,10 +24,18 @@ STATE_ACTIVE = 16
 RECENCY_MAX = 15
 EXACT = 1_000_000_000_000
 
-IMPACT_METADATA = 50
+# What a word counts in the longest of summaries, just above what it counts in the metadata.
+IMPACT_LEAST = 16
+IMPACT_METADATA = 15
 IMPACT_MAX = 255
-LENGTH_MAX = 160
+# Up to so many terms the length hardly counts, and each one beyond counts so many times as much.
+LENGTH_KNEE = 48
+LENGTH_STEEPNESS = 8
 QUERY_TERMS_MAX = 512
+# What a word of a neighbour counts, in tenths of what it counts there: one, two and three places away. Only
+# so many of the best gain by their neighbours.
+NEIGHBOUR_TENTHS = (5, 3, 2)
+NEIGHBOURED_HITS = 50
 
 LIVE_STATES = frozenset({State.CONSTRAINED, State.ACTIVE})
 # A point of recency is lost at an age of one hour, and at each doubling of it up to 16,384 hours.
@@ -66,12 +74,13 @@ class Collection:
     document_frequency: Mapping[str, int]
 
 
-@JsonForm(omit_default=("meaning",))
+@JsonForm(omit_default=("neighbours", "meaning"))
 @dataclass(frozen=True, kw_only=True)
 class Score:
     """The parts of a score, already scaled, so that they add up to it.
 
-    `meaning` is what vectors add where there are any (`domain.search.fusion`); the words have no part in it.
+    `neighbours` is what words that stand beside it in its session add (`neighbour_points`), `meaning` what
+    vectors add where there are any (`domain.search.fusion`); the record's own words have no part in either.
     """
 
     exact: int
@@ -79,11 +88,13 @@ class Score:
     metadata: int
     state: int
     recency: int
+    neighbours: int = 0
     meaning: int = 0
 
     @property
     def total(self) -> int:
-        return self.exact + self.summary + self.metadata + self.state + self.recency + self.meaning
+        own = self.exact + self.summary + self.metadata + self.state + self.recency
+        return own + self.neighbours + self.meaning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +129,7 @@ def score_of(
 
         total = 10^12          if the whole query is the summary, but for case and outer white space
               + 32 x the sum over the query's distinct terms of
-                     rarity(df, n) x (impact(tf, length) in the summary + 50 if in the metadata)
+                     rarity(df, n) x (impact(tf, length) in the summary + 15 if in the metadata)
               + 16             if the record is active
               + recency        15 for the newest hour, one less for each doubling of the age
 
@@ -138,12 +149,12 @@ def score_of(
     >>> collection = Collection(size=7, newest_at_ms=newest_at_ms, document_frequency=frequency)
     >>> rarity(3, 7), rarity(1, 7)     # 16 x log2(16/7) = 19.08, 16 x log2(16/3) = 38.6
     (19, 38)
-    >>> impact(1, length=4)            # 25600 / (128 + 96 + 4) = 112.3
-    112
+    >>> impact(1, length=4)            # 16 + 23552 / (128 + 96 + 4) = 119.3
+    119
     >>> score_of(record, analyse_query("deploying canaries"), collection)
-    Score(exact=0, summary=204288, metadata=30400, state=16, recency=12, meaning=0)
+    Score(exact=0, summary=217056, metadata=9120, state=16, recency=12, neighbours=0, meaning=0)
 
-    The summary's part is 32 x (19 x 112 + 38 x 112), the metadata's 32 x 19 x 50 (`deployment` has the stem
+    The summary's part is 32 x (19 x 119 + 38 x 119), the metadata's 32 x 19 x 15 (`deployment` has the stem
     of `deploy`), and at five hours the age has doubled three times: it is below 8, not below 4.
 
     Whoever has analysed the record already hands its `impacts` in.
@@ -168,6 +179,29 @@ def score_of(
     )
 
 
+def session_of(record: Record) -> str | None:
+    """The session in whose order a record stands: the one it is of, or was made in; None for all others."""
+    return record.scope.id if record.scope.kind is ScopeKind.SESSION else record.source.session_id
+
+
+def neighbour_points(own: Sequence[int], beside: Iterable[tuple[int, Sequence[int]]]) -> int:
+    """What a hit gains by those beside it, each with its distance and what the query's terms give there.
+
+    A term counts half of what it gives one place away, three and two tenths at two and three, rounded down;
+    the greatest counts, and only what it is above the hit's own.
+
+    >>> neighbour_points([100, 0], [(1, [300, 0]), (2, [0, 90]), (3, [900, 90])])
+    107
+
+    The first term gives 180 three places away, 80 above its own; the second 27 at two places.
+    """
+    best = list(own)
+    for distance, gains in beside:
+        tenths = NEIGHBOUR_TENTHS[distance - 1]
+        best = [max(most, gain * tenths // 10) for most, gain in zip(best, gains, strict=True)]
+    return sum(best) - sum(own)
+
+
 @lru_cache(maxsize=4_096)
 def rarity(document_frequency: int, size: int) -> int:
     """Sixteen times the binary logarithm of (n + 1) / (df + 1/2), rounded down, and at least one.
@@ -179,12 +213,18 @@ def rarity(document_frequency: int, size: int) -> int:
 
 
 def impact(occurrences: int, *, length: int) -> int:
-    """What a term counts in a summary of `length` terms: 100 when it stands once among 32, always 66 to 199.
+    """What a term counts in a summary of `length` terms: 108 when it stands once among 32, always 16 to 199.
 
-    BM25's saturation with k1 = 1, b = 1/4 and a constant pivot of 32 terms, in hundredths. The length stops
-    counting at 160 terms, so that a word of a long summary still counts for more than one of the metadata.
+    BM25's saturation with k1 = 1, b = 1/4 and a constant pivot of 32 terms, as far as 48 terms.
+    Behind them length counts eight times as much, without end: a long text has every word somewhere. What
+    is left of a word in the longest summary is still more than one of the metadata counts.
     """
-    return 25_600 * occurrences // (128 * occurrences + 96 + min(length, LENGTH_MAX))
+    counted = length if length <= LENGTH_KNEE else LENGTH_STEEPNESS * length - _KNEE_EXCESS
+    return IMPACT_LEAST + _IMPACT_RANGE * occurrences // (128 * occurrences + 96 + counted)
+
+
+_IMPACT_RANGE = 25_600 - 128 * IMPACT_LEAST
+_KNEE_EXCESS = (LENGTH_STEEPNESS - 1) * LENGTH_KNEE
 
 
 def impacts_of(record: Record) -> Impacts:

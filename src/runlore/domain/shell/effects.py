@@ -32,7 +32,7 @@ _SED_STEP = re.compile(
 _AWK_DOES = re.compile(r"[|>@]|\bsystem\b|\bgetline\b")
 
 
-def effect_of(name: str, arguments: Sequence[str]) -> str | None:
+def side_effect_of(name: str, arguments: Sequence[str]) -> str | None:
     """The word by which a program that reads would write or run something; None where there is none."""
     options = OPTIONS.get(name, "").split()
     for word in arguments:

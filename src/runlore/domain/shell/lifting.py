@@ -53,7 +53,11 @@ class _Lift:
         self.quotes = quotes
         self.texts: dict[str, str] = {}
         self.inner: list[str] = []
-        self._mark = _pick_unused(text)
+        # A word that does not occur in the text.
+        mark = "Lifted"
+        while mark in text:
+            mark += "Q"
+        self._mark = mark
         self._misses = 0
 
     def pieces(self) -> Iterator[str]:
@@ -141,11 +145,3 @@ def _unescape(token: str) -> str:
     if token[0] == "'":
         return token[1:-1]
     return re.sub(r'\\([$`"\\]|\n)', lambda found: found[1].strip("\n"), token[1:-1])
-
-
-def _pick_unused(text: str) -> str:
-    """A word that does not occur in the text."""
-    mark = "Lifted"
-    while mark in text:
-        mark += "Q"
-    return mark

@@ -73,10 +73,15 @@ def document_from_front(front: Mapping[str, FrontValue], body: str, folder: str 
         compatibility=reading.field(front, "compatibility", limits.SKILL_COMPATIBILITY_CHARS_MAX),
         allowed_tools=reading.field(front, "allowed-tools"),
     )
+    # What the file says that it comes from: as many as are kept, each as long as a place has to be.
+    told = words_in(metadata.pop(SOURCES, ""))
+    kept = tuple(source[: limits.SKILL_FIELD_CHARS_MAX] for source in told[: limits.TAINT_SOURCES_MAX])
+    if kept != told:
+        reading.remark("its sources are too many or too long: some are cut")
     provenance = Provenance(
         untrusted=_flag(metadata.pop(UNTRUSTED, ""), UNTRUSTED, reading, unclear=True),
         needs_review=_flag(metadata.pop(NEEDS_REVIEW, ""), NEEDS_REVIEW, reading, unclear=True),
-        sources=_sources(metadata.pop(SOURCES, ""), reading),
+        sources=kept,
     )
     document = _with_metadata(document, metadata, reading)
     _refuse_unstorable(document, provenance)
@@ -205,15 +210,6 @@ def _words(line: str, what: str, reading: _Reading) -> tuple[str, ...]:
     kept = tuple(word for word in words if len(word) <= limits.SKILL_WORD_CHARS_MAX)[: limits.SKILL_WORDS_MAX]
     if len(kept) < len(words):
         reading.remark(f"its {what} are too many or too long: some are left out")
-    return kept
-
-
-def _sources(line: str, reading: _Reading) -> tuple[str, ...]:
-    """What the file says that it comes from: as many as are kept, each as long as a place has to be."""
-    told = words_in(line)
-    kept = tuple(source[: limits.SKILL_FIELD_CHARS_MAX] for source in told[: limits.TAINT_SOURCES_MAX])
-    if kept != told:
-        reading.remark("its sources are too many or too long: some are cut")
     return kept
 
 

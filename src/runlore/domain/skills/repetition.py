@@ -34,7 +34,14 @@ def draft_of_suggestion(suggestion: Suggestion) -> Draft | None:
     if not is_repeated(sessions=suggestion.sessions, runs=len(runs)):
         return None
     if suggestion.heuristic is Heuristic.ERROR_RECOVERY or _is_fix_of_several(suggestion):
-        return _finding(suggestion)
+        # What went wrong and what put it right, as the overview says it.
+        lines = suggestion.body.splitlines()
+        behind = lines[lines.index(_OVERVIEW) + 1 :] if _OVERVIEW in lines else []
+        told = next((line.strip() for line in behind if line.strip()), "")
+        if not told:
+            return None
+        digest = _digest(Kind.FACT, pattern_digest(suggestion.pattern))
+        return replace(_draft(suggestion, Kind.FACT, told), metadata={"origin": ORIGIN, DIGEST: digest})
     return workflow_of(suggestion) if suggestion.heuristic in PROCEDURES else None
 
 
@@ -121,20 +128,6 @@ def finding_of(episodes: Sequence[Record], scope: Scope) -> Draft:
 
 def _is_fix_of_several(suggestion: Suggestion) -> bool:
     return suggestion.heuristic is Heuristic.CROSS_SESSION and BECAME in suggestion.pattern
-
-
-def _finding(suggestion: Suggestion) -> Draft | None:
-    """What went wrong and what put it right, as the overview says it."""
-    told = _first_paragraph(suggestion.body.splitlines())
-    if not told:
-        return None
-    digest = _digest(Kind.FACT, pattern_digest(suggestion.pattern))
-    return replace(_draft(suggestion, Kind.FACT, told), metadata={"origin": ORIGIN, DIGEST: digest})
-
-
-def _first_paragraph(lines: Sequence[str]) -> str:
-    behind = lines[lines.index(_OVERVIEW) + 1 :] if _OVERVIEW in lines else []
-    return next((line.strip() for line in behind if line.strip()), "")
 
 
 def _draft(suggestion: Suggestion, kind: Kind, summary: str) -> Draft:

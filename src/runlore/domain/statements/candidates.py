@@ -10,8 +10,8 @@ from dataclasses import replace
 from runlore.domain import limits
 from runlore.domain.learning.extraction import Sieve
 from runlore.domain.learning.labels import LABEL_CONFIDENCE, Labelled, find_labelled
-from runlore.domain.learning.remember_requests import asks_nothing_lasting, find_remember_requests
-from runlore.domain.record import OWN_WORDS, EvidenceRef, JsonValue, Source
+from runlore.domain.learning.remember_requests import asks_nothing_lasting, find_remember_requests, kind_of
+from runlore.domain.record import OWN_WORDS, EvidenceRef, JsonValue, Kind, Source
 from runlore.domain.records.admission import Draft
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Binding
@@ -87,6 +87,16 @@ def remembered_draft(
         provenance=provenance,
         is_own=True,
     )
+
+
+def guess_statement(text: str, kind: Kind | None = None) -> tuple[Kind, ScopeKind]:
+    """What kind of statement somebody wants remembered, unless it is said, and where it holds: the same as if
+    a user asked an agent to remember it."""
+    found = find_remember_requests(f"Remember: {text}")
+    asked = found[0] if len(found) == 1 else None
+    known = kind or (asked.kind if asked else kind_of(text) if text.split() else Kind.FACT)
+    reach = asked.reach if asked else None
+    return known, reach or scope_kind(known, SentenceFeatures(sentence_of(text)))
 
 
 def notes_of(statement: OwnStatement) -> dict[str, JsonValue]:

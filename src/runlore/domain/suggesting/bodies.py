@@ -17,7 +17,7 @@ from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 from runlore.domain.detectors.mined import Outcome, Step, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code
 from runlore.domain.project import project_name
-from runlore.domain.suggesting.fixes import is_again, is_approval, is_fix
+from runlore.domain.suggesting.fixes import is_again, is_approval, is_edited, is_fix
 from runlore.domain.suggesting.harm import harms, loosens, takes_away
 from runlore.domain.suggesting.markdown import code_block, code_span, table_cell, visible
 from runlore.domain.suggesting.parameters import Written
@@ -75,7 +75,7 @@ def _overview(match: Match, written: Written, *, times: int, sessions: int) -> I
     yield f"{_summary(match, written)} {_when(match, written)}".strip()
     yield ""
     projects = _projects(match)
-    where = f", in {_join_words(list(map(code_span, projects)))}" if projects else ""
+    where = f", in {join_words(list(map(code_span, projects)))}" if projects else ""
     yield f"{_often(times, sessions)}{where}."
     if written.parameters:
         yield ""
@@ -96,7 +96,7 @@ def _summary(match: Match, written: Written) -> str:
     names = [_name(step.text) for step in written.steps if step.is_command and step.is_always]
     told = list(dict.fromkeys(names))
     more = [f"{len(told) - NAMED_MAX} more"] if len(told) > NAMED_MAX else []
-    done = _join_words([*map(code_span, told[:NAMED_MAX]), *more])
+    done = join_words([*map(code_span, told[:NAMED_MAX]), *more])
     purpose = visible(" ".join(word.strip("/") for word in match.words))
     return f"How to do “{purpose}” here: {done}." if purpose else f"Run {done}."
 
@@ -106,6 +106,8 @@ def _remedy(match: Match, written: Written) -> str:
         return "ask for approval to run it outside of the sandbox, where it works as it is"
     if is_again(match):
         return "wait until the other process has ended, and run the same command again"
+    if is_edited(match):
+        return "put right what it names, in the same way in the other places, and run it again"
     done = ", then ".join(code_span(_short(command)) for command in written.commands[1:])
     return f"run {done}{' instead' if len(written.commands) == 2 else ''}"
 
@@ -113,7 +115,7 @@ def _remedy(match: Match, written: Written) -> str:
 def _when(match: Match, written: Written) -> str:
     """When to use it: what is asked, or what is met, and where."""
     projects = _projects(match)
-    where = f" in {_join_words(projects)}" if projects else ""
+    where = f" in {join_words(projects)}" if projects else ""
     if match.heuristic is Heuristic.USER_CORRECTION:
         return f"Use it whenever this is about to be run{where}."
     if is_fix(match):
@@ -125,7 +127,7 @@ def _when(match: Match, written: Written) -> str:
     doings = list(
         dict.fromkeys(purpose.doing for each in _commands(written) if (purpose := purpose_of(each)))
     )
-    return f"Use it when {_join_words(doings[:3])}{where}." if doings else ""
+    return f"Use it when {join_words(doings[:3])}{where}." if doings else ""
 
 
 def _asks(match: Match) -> list[str]:
@@ -194,7 +196,7 @@ def _fix_steps(match: Match, written: Written) -> Iterator[str]:
         yield f"1. Before running {code_span(_short(written.commands[0]))}, follow the rule: {_rule(match)}"
         yield from _write_step(2, written.commands[-1], before="As it was done then: ")
         return
-    if is_approval(match) or is_again(match):
+    if is_approval(match) or is_again(match) or is_edited(match):
         yield f"1. {_remedy(match, written)[0].upper()}{_remedy(match, written)[1:]}:"
         yield ""
         yield f"   {code_span(_short(written.commands[-1]))}"
@@ -333,7 +335,8 @@ def _name(text: str) -> str:
     return " ".join([*words[:1], *plain[:2]])
 
 
-def _join_words(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
+    """Words as a list in a sentence."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -2,6 +2,7 @@
 
 from runlore.domain.detectors.error_recovery import AGAIN, APPROVED
 from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.detectors.recurring_failures import EDITED
 
 BECAME = " -> "
 FIXES = frozenset({Heuristic.ERROR_RECOVERY, Heuristic.USER_CORRECTION})
@@ -20,3 +21,8 @@ def is_approval(match: Match) -> bool:
 def is_again(match: Match) -> bool:
     """Whether all it took was to run it once more."""
     return match.pattern.endswith(f"{BECAME}{AGAIN}")
+
+
+def is_edited(match: Match) -> bool:
+    """Whether an edit of what the error names put it right."""
+    return match.pattern.endswith(f"{BECAME}{EDITED}")

@@ -25,11 +25,12 @@ from runlore.domain.project import project_name
 from runlore.domain.suggesting.lines import Line
 
 if TYPE_CHECKING:
-    from runlore.domain.detectors import asked, error_recovery
+    from runlore.domain.detectors import asked, error_recovery, recurring_failures
 else:
     # Reading a skill's name needs no detector.
     asked = LazyModule("runlore.domain.detectors.asked")
     error_recovery = LazyModule("runlore.domain.detectors.error_recovery")
+    recurring_failures = LazyModule("runlore.domain.detectors.recurring_failures")
 
 NAMED_AFTER_NOTHING = "shell"
 NAME_WORDS_MAX, CAUSE_WORDS_MAX = 4, 4
@@ -100,12 +101,7 @@ def unique_name(wanted: str, taken: frozenset[str] | set[str]) -> str:
 
 def _name_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
     if match.heuristic is Heuristic.ERROR_RECOVERY:
-        cause = error_recovery.cause_of(match.occurrences[-1].steps[0].error).split()
-        kind = {error_recovery.APPROVED: "sandbox", error_recovery.AGAIN: "retry"}.get(
-            match.pattern.rpartition(" -> ")[2], ""
-        )
-        done = [] if kind else _command_words(lines[:1])
-        return ["fix", kind, *done, *[word for word in cause if word not in done][:CAUSE_WORDS_MAX]]
+        return _fix_parts(match, lines)
     if match.heuristic is Heuristic.USER_CORRECTION:
         return ["rule", *_command_words(lines[-1:])]
     if match.pattern.startswith(asked.SETTING):
@@ -119,6 +115,17 @@ def _name_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
     if len(match.words) > 1:
         return match.words[:NAME_WORDS_MAX]
     return [*act.split(), *match.words][: NAME_WORDS_MAX + 1] if act else _command_words(lines)
+
+
+def _fix_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
+    cause = error_recovery.cause_of(match.occurrences[-1].steps[0].error).split()
+    if rule := recurring_failures.rule_of(match.occurrences[-1].steps[0].error):
+        return ["fix", *_command_words(lines[:1]), rule]
+    kind = {error_recovery.APPROVED: "sandbox", error_recovery.AGAIN: "retry"}.get(
+        match.pattern.rpartition(" -> ")[2], ""
+    )
+    done = [] if kind else _command_words(lines[:1])
+    return ["fix", kind, *done, *[word for word in cause if word not in done][:CAUSE_WORDS_MAX]]
 
 
 def _command_words(lines: Sequence[Line]) -> list[str]:

@@ -15,7 +15,6 @@ _HOME = re.compile(
 _LINE = re.compile(r"^[^\s:]+\.\w+:\d+(?::\d+)?$")
 _SED_LINES = re.compile(r"^\d+(?:,\d+)?[pd]$")
 _LONG_TEXT_CHARS = 60
-COMMAND_CHARS_LONG = 300
 # A branch of one's own that a tool is pointed at; git and gh are read with more care.
 _BRANCH = re.compile(r" --(?:branch|ref|head)[ =](?!origin/(?:main|master)\b)[\w.-]{1,80}/[\w./-]{1,200}")
 _MESSAGE_FLAGS = {
@@ -72,17 +71,6 @@ _ON_FILES = frozenset(
 _PACKAGES = frozenset({"go", "golangci-lint"})
 _PACKAGE = re.compile(r"^\./(?!\.)[\w-]{1,80}/[\w./-]{1,200}$")
 _FILE = re.compile(r"^(?![^/]*\*)[\w./@-]{1,200}\.[A-Za-z][A-Za-z0-9]{0,7}$")
-
-
-def is_momentary(command: StepCommand) -> bool:
-    """Whether a command is given a value of the moment, or a text that was made up for once."""
-    if "<<" in command.text or "\n" in command.text or len(command.text) > COMMAND_CHARS_LONG:
-        return True
-    if is_own(command):
-        return True
-    if command.topic not in ("git", "gh", "glab") and _BRANCH.search(command.text):
-        return True
-    return any(momentary_name(command, placed.value) for placed in find_placed_values(command))
 
 
 def is_own(command: StepCommand) -> bool:

@@ -5,7 +5,7 @@ Passing work is what only moves text, files and commits about: needed on the way
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from runlore.domain.detectors.command_acts import EVERYDAY, RUNNING, act_of
 from runlore.domain.detectors.mined import CommandKind, StepCommand
@@ -183,11 +183,6 @@ def _is_lasting(command: StepCommand, purpose: CommandPurpose) -> bool:
     return purpose.verb != "worktree" or " worktree add " in command.text
 
 
-def purposes_of(commands: Iterable[StepCommand]) -> tuple[CommandPurpose, ...]:
-    """The purposes of commands, each once, in order."""
-    return tuple(dict.fromkeys(purpose for command in commands if (purpose := purpose_of(command))))
-
-
 def is_passing(command: StepCommand) -> bool:
     """Whether a command only moves things about, or runs a text of the moment."""
     if command.kind is not CommandKind.WORK:
@@ -213,22 +208,9 @@ def is_trying(command: StepCommand) -> bool:
     return not named & _VERB_WORDS
 
 
-def console_words(command: StepCommand) -> tuple[str, ...]:
-    """The console of a framework that an interpreter runs, and what it is told to do; empty for all else."""
-    if command.topic not in _INTERPRETERS or not _CONSOLE.search(next(iter(command.values), "")):
-        return ()
-    return command.values[:2]
-
-
 def is_everyday(command: StepCommand) -> bool:
     """Whether it is what every project does with every change: fetch it, keep it, push it."""
     return " ".join(_first_words(command)) in EVERYDAY
-
-
-def is_sending(command: StepCommand) -> bool:
-    """Whether it is how a change is kept and sent: what every project does, or what one with pull requests
-    does."""
-    return is_everyday(command) or act_of(command.form) in _PROPOSING
 
 
 def _first_words(command: StepCommand) -> tuple[str, str]:

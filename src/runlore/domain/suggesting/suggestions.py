@@ -1,12 +1,14 @@
 """From what was found to what is suggested: united, supported, written, scored, each thing once, named."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from runlore.domain import limits
 from runlore.domain.detectors.episodes import key_of
+from runlore.domain.detectors.error_recovery import cause_of
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
+from runlore.domain.detectors.recurring_failures import failure_of
 from runlore.domain.detectors.toolchains import is_everyday
 from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.bodies import body_of, description_of, trigger_of
@@ -29,13 +31,16 @@ _COLOUR = re.compile(r"\x1b\[(?:(?:[01234]|2[1-4]|3[0-79]|4[0-79]|9[0-7]|10[0-7]
 
 
 def suggestions_of(
-    matches: Iterable[Match], *, taken: frozenset[str] = frozenset()
+    matches: Iterable[Match],
+    *,
+    taken: frozenset[str] = frozenset(),
+    is_wanted: Callable[[Match], bool] = is_supported,
 ) -> tuple[Suggestion, ...]:
     """What matches come to, the best first; the same whatever order they come in.
 
     `taken` are names that others have. What is too little supported, or what another tells, is not suggested.
     """
-    drafts = [_draft(match) for match in unite_matches(matches) if is_supported(match)]
+    drafts = [_draft(match) for match in unite_matches(matches) if is_wanted(match)]
     chosen = _choose(
         [draft for draft in drafts if draft.score.points >= SCORE_MIN and draft.written.commands]
     )
@@ -112,9 +117,10 @@ def _covers(one: _Draft, other: _Draft) -> bool:
     return other.acts <= one.acts or (is_row and one.acts <= other.acts)
 
 
-def _failure(draft: _Draft) -> tuple[str, str]:
-    failed, _, rest = draft.match.pattern.partition(" -> ")
-    return failed, rest.partition(" # ")[2] or rest
+def _failure(draft: _Draft) -> object:
+    """What failed and why; of a correction what was corrected."""
+    failed = draft.match.occurrences[-1].steps[0]
+    return failure_of(failed) or (draft.match.pattern.partition(" -> ")[0], cause_of(failed.error))
 
 
 def _strength(draft: _Draft) -> tuple[object, ...]:

@@ -14,6 +14,7 @@ from runlore.domain.detectors.error_recovery import cause_of, changed_words, spe
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind, Step
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command
+from runlore.domain.detectors.recurring_failures import MET
 from runlore.domain.suggesting.fixes import is_again, is_approval
 from runlore.domain.suggesting.harm import goes_around, loosens, takes_away
 from runlore.domain.suggesting.one_off_values import is_temporary
@@ -80,6 +81,8 @@ def _is_specific_fix(match: Match) -> bool:
     seen = match.occurrences[-1]
     failed, worked = seen.steps[0], seen.steps[-1]
     is_short = len(seen.steps) <= BEFORE_AND_AFTER
+    if match.pattern.startswith(MET):
+        return not any(map(_is_unsafe, seen.steps[1:]))
     if len(cause_of(failed.error).split()) < ERROR_WORDS_MIN:
         return False
     if is_again(match):

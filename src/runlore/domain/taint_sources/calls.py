@@ -21,7 +21,7 @@ from runlore.domain.taint_sources.commands import (
     plain_name,
     untold,
 )
-from runlore.domain.taint_sources.kinds import Reading, words
+from runlore.domain.taint_sources.kinds import Brings, Reading, words
 from runlore.domain.taint_sources.paths import outside_of_path
 from runlore.domain.taint_sources.program_texts import INTERPRETERS, outside_of_text
 from runlore.domain.taint_sources.programs import BY_PROGRAM
@@ -46,6 +46,8 @@ _SETTING = re.compile(r"\b(?:for|read|select|mapfile|readarray|printf|getopts)\b
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PRINTING = frozenset({"echo", "printf"})
 BATCH_DEPTH_MAX = 3
+# What prints nothing of its own, or only what it is given.
+_SILENT = words("cd export set mkdir sleep true umask echo printf")
 
 # What a shell tool is told besides its commands that is neither run nor handed on.
 _NARRATING = words(
@@ -192,6 +194,21 @@ def outside_of_call(
     own = budget or ReadingBudget.of_call()
     found = tuple(_of_call(name, arguments, own, depth=0))
     return (*found, MORE_THAN_IS_READ) if own.is_spent and MORE_THAN_IS_READ not in found else found
+
+
+def prints_outside(name: str, arguments: JsonValue) -> bool:
+    """Whether what a call that reads from outside prints is all from there: a text and no report of what was
+    installed or pulled, and nothing of other commands beside it."""
+    readings = tuple(outside_of_call(name, arguments, ReadingBudget.of_call()))
+    if not all(each.brings is Brings.TEXT for _, each in readings):
+        return False
+    for called in commands_of_call(name, arguments):
+        script = script_of(with_gaps_as_words(called)) if isinstance(called, str) else script_of_words(called)
+        printing = [each for each in script.commands if each.program not in _SILENT]
+        reading = {each.pipeline for each in printing if outside_of_command(each)}
+        if script.whole and not all(each.pipeline in reading for each in printing):
+            return False
+    return True
 
 
 def commands_of_call(name: str, arguments: JsonValue) -> Iterator[str | list[str]]:

@@ -70,14 +70,15 @@ def _sources(events: Iterable[NumberedEvent]) -> Iterator[tuple[int, str]]:
     known: set[str] = set()
     budget = ReadingBudget.of_run()
     for event in events:
-        for source in _of_event(event, known, budget):
+        for source in sources_of_event(event, known, budget):
             yield event.number, source
         if budget.is_spent:
             yield event.number, MORE_THAN_IS_READ[0]
             return
 
 
-def _of_event(event: NumberedEvent, known: set[str], budget: ReadingBudget) -> Iterable[str]:
+def sources_of_event(event: NumberedEvent, known: set[str], budget: ReadingBudget) -> Iterable[str]:
+    """What one event brings in from outside; `known` are the ids of the calls before it."""
     kind = event.type
     if kind is _CALL:
         call_id = event.body.get("call_id")

@@ -99,7 +99,12 @@ def words_of_chunk(chunk: str) -> list[str]:
         return [version[1]]
     if chunk.endswith(("+", "#")):
         return [fold_text(chunk)]
-    return _spaced_words(chunk)
+    body, _, ending = chunk.replace("\u2019", "'").partition("'")
+    body_ends_in_n, ending = body[-1] in "nN", fold_text(ending)
+    if body_ends_in_n and ending == "t":
+        return [f"{fold_text(body)}'t"]
+    words = _compound_words([part for piece in _JOINER.split(body) for part in _camel_parts(piece)])
+    return words if ending in _ENDINGS else [*words, ending]
 
 
 def is_stop_word(word: str) -> bool:
@@ -172,15 +177,6 @@ def _chunk_terms(chunk: str) -> tuple[str, ...]:
 
 
 _terms_of_chunk = lru_cache(_CACHE_ENTRIES)(_chunk_terms)
-
-
-def _spaced_words(chunk: str) -> list[str]:
-    body, _, ending = chunk.replace("\u2019", "'").partition("'")
-    body_ends_in_n, ending = body[-1] in "nN", fold_text(ending)
-    if body_ends_in_n and ending == "t":
-        return [f"{fold_text(body)}'t"]
-    words = _compound_words([part for piece in _JOINER.split(body) for part in _camel_parts(piece)])
-    return words if ending in _ENDINGS else [*words, ending]
 
 
 def _camel_parts(piece: str) -> list[str]:

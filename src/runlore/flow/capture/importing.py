@@ -12,6 +12,7 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
+from runlore.domain.access import Caller
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.policy import RunMemoryPolicy
@@ -23,7 +24,7 @@ from runlore.domain.runs.imported_entries import event_times
 from runlore.domain.runs.journal import Entry, EventType, text_of
 from runlore.domain.runs.journal_entry import status_entry
 from runlore.domain.runs.transcript import KnownFolder, Left, ToldRun
-from runlore.domain.session import UNBOUND, Binding, Session, SessionId, bind
+from runlore.domain.session import UNBOUND, Binding, PersonaId, Session, SessionId, bind
 from runlore.domain.text.excerpt import excerpt
 from runlore.domain.text.storable import is_storable, make_storable
 from runlore.flow.capture.consent import CAPTURE_PAUSED, is_muted
@@ -40,7 +41,7 @@ class ImportContext:
     """Who brings runs in, when, under which policy, and what is known of their folders and of the runs that
     hooks have reported of each session."""
 
-    actor: str
+    caller: Caller
     now: datetime
     policy: RunMemoryPolicy
     folders: Mapping[str, KnownFolder] = field(default_factory=dict)
@@ -97,9 +98,14 @@ def bring(
     """Store a run with its session, where it is not there yet; None where it is. The caller has the turns of
     the session and of the one that began it, and owes the memory where one is."""
     session = tx.sessions.find(told.session_id)
-    present = tx.runs.find(told.run_id) or _find_told(tx, told, bringing)
+    present = tx.runs.find(told.run_id) or next(
+        (run for run in _list_reported(tx, told, bringing) if run.told_as == told.run_id), None
+    )
     if present is not None:
-        return _present(present, told)
+        # A run of this id is never written again: a forgotten one stays forgotten.
+        if not present.imported or present.session_id != told.session_id:
+            return Left.TAKEN
+        return Left.FORGOTTEN if present.memory is MemoryState.FORGOTTEN else None
     reported = _find_reported(tx, told, entries, bringing)
     is_reported = reported is not None
     if no := _refusal(tx, session, told, bringing, is_reported=is_reported):
@@ -109,7 +115,7 @@ def bring(
             # What it has begun itself is known by this, should that be told later.
             _note_parent(tx, told)
         return Left.FORGOTTEN
-    if session is None or session.created_by == bringing.actor:
+    if session is None or session.created_by == bringing.caller.actor:
         _note_parent(tx, told)
     if reported is None:
         return _store_run(tx, told, entries(), bringing)
@@ -122,11 +128,6 @@ def _list_reported(tx: Transaction, told: ToldRun, bringing: ImportContext) -> l
         runs = tx.runs.of_session(told.session_id)
         bringing.reported[told.session_id] = [run for run in runs if _is_reported(run)]
     return bringing.reported[told.session_id]
-
-
-def _find_told(tx: Transaction, told: ToldRun, bringing: ImportContext) -> Run | None:
-    """The run that a hook has reported and this transcript has completed."""
-    return next((run for run in _list_reported(tx, told, bringing) if run.told_as == told.run_id), None)
 
 
 def _find_reported(tx: Transaction, told: ToldRun, entries: Entries, bringing: ImportContext) -> Run | None:
@@ -154,13 +155,6 @@ def _note_parent(tx: Transaction, told: ToldRun) -> None:
         tx.sessions.put_parent(told.session_id, told.parent_id)
 
 
-def _present(run: Run, told: ToldRun) -> Left | None:
-    """A run of this id is never written again: a forgotten one stays forgotten."""
-    if not run.imported or run.session_id != told.session_id:
-        return Left.TAKEN
-    return Left.FORGOTTEN if run.memory is MemoryState.FORGOTTEN else None
-
-
 def _refusal(
     tx: Transaction, session: Session | None, told: ToldRun, bringing: ImportContext, *, is_reported: bool
 ) -> Left | None:
@@ -177,7 +171,7 @@ def _refusal(
     if is_muted(tx, session):
         return Left.PAUSED
     # Somebody may have made a session of this id for themselves, to read there what is brought in.
-    is_ours = session.agent == told.agent.value and session.created_by == bringing.actor
+    is_ours = session.agent == told.agent.value and session.created_by == bringing.caller.actor
     return None if is_ours or is_reported or _has_imported(tx, session.session_id) else Left.TAKEN
 
 
@@ -201,7 +195,7 @@ def _store_run(
                 bringing.folder(told),
                 agent=told.agent.value,
                 title=told.title,
-                by=bringing.actor,
+                by=bringing.caller,
                 at=times[0],
             ),
         )
@@ -241,7 +235,7 @@ def _end_run(told: ToldRun, times: tuple[datetime, ...], bringing: ImportContext
         model=_line(told.model, limits.MODEL_CHARS_MAX) or None,
         imported=True,
         input_number=0,
-        created_by=bringing.actor,
+        created_by=bringing.caller.actor,
         opened_at=times[0],
         active_at=times[0],
     )
@@ -257,7 +251,7 @@ def _end(run: Run, told: ToldRun, at: datetime, bringing: ImportContext) -> Run:
 
 
 def told_session(
-    session_id: SessionId, folder: KnownFolder, *, agent: str, title: str, by: str, at: datetime
+    session_id: SessionId, folder: KnownFolder, *, agent: str, title: str, by: Caller, at: datetime
 ) -> Session:
     """A session of another agent, as its transcript or its hooks tell it. Where its folder says no, nothing
     of it is stored."""
@@ -266,34 +260,29 @@ def told_session(
         title=_line(title, limits.TITLE_CHARS_MAX),
         agent=agent,
         private=not folder.capture,
-        working_folder=_kept_path(folder.path),
-        binding=binding_of_project(folder.project),
-        created_by=by,
+        working_folder=None if folder.path is None else redact_text(make_storable(folder.path)).text,
+        binding=binding_of_project(folder.project, by.persona_id),
+        created_by=by.actor,
         created_at=at,
         active_at=at,
     )
 
 
-def binding_of_project(project: str) -> Binding:
+def binding_of_project(project: str, persona_id: PersonaId | None) -> Binding:
     try:
         return bind(
             UNBOUND,
-            persona_id=None,
+            persona_id=persona_id,
             project_ids=(project,) if project else (),
             capability_scope=UNBOUND.capability_scope,
         )
     except (Invalid, Refused):
-        return UNBOUND
+        return replace(UNBOUND, persona_id=persona_id)
 
 
 def _path(told: str) -> str | None:
     is_one = told.startswith("/") and len(told) <= limits.PATH_CHARS_MAX and is_storable(told)
     return told if is_one else None
-
-
-def _kept_path(path: str | None) -> str | None:
-    """A folder's path as it may be kept: people put secrets even there."""
-    return None if path is None else redact_text(make_storable(path)).text
 
 
 def _text(entries: tuple[Entry, ...]) -> RunText:

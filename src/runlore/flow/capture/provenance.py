@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from runlore.domain import limits
+from runlore.domain.detectors.outside_texts import OutsideTexts
 from runlore.domain.prompts.projection import SectionName
 from runlore.domain.run import Run, RunId
 from runlore.domain.runs.journal import JournalEvent
@@ -17,6 +18,7 @@ from runlore.domain.statements.user_messages import UserMessageCollector
 from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.domain.taint_sources import read_outside
 from runlore.flow.capture.session_lock import Beat, skip_beat
+from runlore.flow.origins import carried_provenance
 from runlore.ports.store import Collections
 
 # How many runs are followed to what they were given; beyond that a person has to look.
@@ -27,21 +29,27 @@ _INSTANT = timedelta(milliseconds=1)
 
 
 def run_provenance(
-    collections: Collections, run: Run, beat: Beat = skip_beat, listener: UserMessageCollector | None = None
+    collections: Collections,
+    run: Run,
+    beat: Beat = skip_beat,
+    *,
+    listener: UserMessageCollector | None = None,
+    heard: OutsideTexts | None = None,
 ) -> Provenance:
     """What a run itself took in: what its own calls read, and the conversations of runs it was given. A
-    `listener` hears all of its events."""
+    `listener` hears all of its events, and so does `heard`, for words that came from outside once before."""
     given = [
         found
         for run_id in _find_given(collections, run.run_id)
         if run_id != run.run_id and (found := collections.runs.find(run_id)) is not None
     ]
-    events = _collect_said(_events(collections, run.run_id, beat), listener)
+    events = _tell_listeners(_events(collections, run.run_id, beat), listener, heard)
     own = read_outside(events)
-    if listener is not None:
+    if listener is not None or heard is not None:
         # Where enough was found to be from outside the rest was not read.
         deque(events, maxlen=0)
-    return _join_provenance([own, *_conversations(collections, given, {run.run_id}, beat)])
+    carried = TRUSTED if heard is None else carried_provenance(collections, heard)
+    return _join_provenance([own, carried, *_conversations(collections, given, {run.run_id}, beat)])
 
 
 def conversation_provenance(collections: Collections, run: Run, beat: Beat = skip_beat) -> Provenance:
@@ -82,7 +90,11 @@ def _conversations(
             if collections.captures.get(run_id) is not None:
                 # Capture has looked at it, and what it found untrusted is told above.
                 continue
-            yield read_outside(_events(collections, run_id, beat))
+            heard = OutsideTexts()
+            events = _tell_listeners(_events(collections, run_id, beat), None, heard)
+            yield read_outside(events)
+            deque(events, maxlen=0)
+            yield carried_provenance(collections, heard)
             more = collections.runs.get_many(tuple(_find_given(collections, run_id)))
             waiting.extend(given for given in more.values() if given.run_id not in seen)
 
@@ -102,10 +114,12 @@ def _events(collections: Collections, run_id: RunId, beat: Beat) -> Iterator[Jou
         beat()
 
 
-def _collect_said(
-    events: Iterator[JournalEvent], listener: UserMessageCollector | None
+def _tell_listeners(
+    events: Iterator[JournalEvent], listener: UserMessageCollector | None, heard: OutsideTexts | None
 ) -> Iterator[JournalEvent]:
     for event in events:
+        if heard is not None:
+            heard.hear(event)
         if listener is not None:
             listener.hear(event.number, event.type, event.body)
         yield event

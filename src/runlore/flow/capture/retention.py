@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from runlore.domain.errors import Corrupt
 from runlore.domain.policies.policy import RetentionPolicy
-from runlore.domain.run import ArtifactId, RunId
+from runlore.domain.run import ArtifactId, MemoryState, RunId
 from runlore.domain.session import SessionId
 from runlore.flow.capture.session_lock import Beat, Hold, run_turn, session_turn, skip_beat, unheld
 from runlore.flow.policies import current_retention
@@ -88,6 +88,8 @@ def _erasing_run(run_id: RunId) -> Piece:
     def erase(tx: Transaction) -> None:
         run_turn(tx, run_id)
         tx.journal.erase_run(run_id)
+        # Written anew, a run is told to the index of runs, which lets go of what it had from the journal.
+        tx.runs.set_memory(run_id, MemoryState.PRUNED, expected=frozenset({MemoryState.PRUNED}))
         # What it asked people, and was answered, are its words too.
         tx.approvals.delete([run_id])
 

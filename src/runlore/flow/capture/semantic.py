@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from runlore.domain import limits
 from runlore.domain.claims.subject import semantic_key
+from runlore.domain.detectors.outside_texts import OutsideTexts
 from runlore.domain.errors import Corrupt
 from runlore.domain.learning.extraction import Dropped, Sieve, Statement
 from runlore.domain.learning.labels import Labelled
@@ -79,6 +80,8 @@ class CaptureView:
     # Whether it is listened to for what its user says, and what of that lasts.
     is_heard: bool = False
     stated: tuple[OwnStatement, ...] = ()
+    # What it read from outside, on the first look at it.
+    heard: OutsideTexts | None = None
     # Whether what the user asks to remember becomes a candidate elsewhere.
     leaves_reminders: bool = False
 
@@ -185,8 +188,9 @@ def look(
         else None
     )
     own = noted.provenance if noted is not None else TRUSTED
+    heard = OutsideTexts() if noted is None and terms.captured else None
     if noted is None or listener is not None:
-        read = _readable_provenance(collections, run, beat, listener)
+        read = _readable_provenance(collections, run, beat, listener=listener, heard=heard)
         own = read if noted is None else own
     stated = () if listener is None else statements_of(listener.said)[: limits.OWN_WORDS_PER_RUN_MAX]
     session = collections.sessions.get(run.session_id)
@@ -206,6 +210,7 @@ def look(
         binding=session.binding,
         is_heard=listener is not None,
         stated=stated,
+        heard=heard,
         leaves_reminders=is_semantic or run.imported or current_skills(collections).learn,
     )
 
@@ -234,7 +239,7 @@ def summary_draft(sight: CaptureView) -> Draft:
         confidence=limits.CONFIDENCE_MAX,
         sensitivity=Sensitivity.SENSITIVE,
         source=_source(run),
-        evidence_refs=(_input_ref(run),),
+        evidence_refs=(input_ref(run),),
         provenance=sight.conversation,
         expires_at=run.finished_at + timedelta(days=limits.RUN_SUMMARY_DAYS),
     )
@@ -251,7 +256,7 @@ def statement_draft(sight: CaptureView, statement: Statement) -> Draft:
     conversation that it comes from. What a model took for a statement and asks for something is reviewed."""
     if statement.is_asked:
         asked = Labelled(kind=statement.kind, text=statement.text, is_asked=True, reach=statement.reach)
-        source, evidence = _source(sight.run), _input_ref(sight.run)
+        source, evidence = _source(sight.run), input_ref(sight.run)
         return remembered_draft(asked, source, evidence, binding=sight.binding, provenance=TRUSTED)
     is_own = statement.is_label or is_said(own_words(sight.text.asked), statement.text)
     return Draft(
@@ -260,7 +265,7 @@ def statement_draft(sight: CaptureView, statement: Statement) -> Draft:
         scope=sight.scope,
         confidence=statement.confidence,
         source=_source(sight.run),
-        evidence_refs=(_input_ref(sight.run),) if is_own else _work_refs(sight),
+        evidence_refs=(input_ref(sight.run),) if is_own else _work_refs(sight),
         provenance=_provenance(sight, statement, is_own=is_own),
         is_own=statement.is_label,
     )
@@ -315,10 +320,15 @@ def _is_within(text: str, given: Sequence[set[str]]) -> bool:
 
 
 def _readable_provenance(
-    collections: Collections, run: Run, beat: Beat, listener: UserMessageCollector | None
+    collections: Collections,
+    run: Run,
+    beat: Beat,
+    *,
+    listener: UserMessageCollector | None,
+    heard: OutsideTexts | None,
 ) -> Provenance:
     try:
-        return run_provenance(collections, run, beat, listener)
+        return run_provenance(collections, run, beat, listener=listener, heard=heard)
     except Corrupt:
         return _DOUBTFUL
 
@@ -364,7 +374,7 @@ def _source(run: Run) -> Source:
     return Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent)
 
 
-def _input_ref(run: Run) -> EvidenceRef:
+def input_ref(run: Run) -> EvidenceRef:
     return EvidenceRef(run_id=run.run_id, event_number=run.input_number)
 
 

@@ -35,12 +35,14 @@ from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import Run, RunId
 from runlore.domain.runs.job import ASKED_LATER, Job, retry_at
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.taint import inherit
 from runlore.domain.text.excerpt import excerpt
 from runlore.flow.capture.semantic import (
     CaptureView,
     bare_summary_draft,
     echoes,
     get_pointer_state,
+    input_ref,
     is_capturable,
     look,
     own_words_drafts,
@@ -51,6 +53,7 @@ from runlore.flow.capture.semantic import (
 from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.capture.uncaptured import note_unlooked
 from runlore.flow.model_budget import MODEL_BUDGET, BudgetedModels, budget_renews_at
+from runlore.flow.origins import record_outside, trace_text
 from runlore.flow.publish.promote_tier import amend, note_support, with_evidence
 from runlore.flow.queueing import queue_recurring
 from runlore.flow.record.intake import Intake, propose
@@ -141,10 +144,11 @@ class Capturing:
             if not _still(tx, run, sight, now):
                 return False, None
             act = Act(actor=DAEMON, at=now, reason=REASON)
-            self._write(tx, ready, act, ended_at=sight.run.finished_at)
+            traced = [_trace(tx, sight, each, now) for each in ready]
+            self._write(tx, traced, act, ended_at=sight.run.finished_at)
             self._write(tx, _not_proposed_before(tx, run_id, own), replace(act, reason=SAID))
             state = _state(sight, found)
-            _note(tx, sight, state)
+            _note(tx, sight, state, now)
             _close(tx, job, found.wait, now)
             _count(tx, found, dropped)
             if sight.is_heard:
@@ -271,6 +275,19 @@ def draft_record(draft: Draft, now: datetime) -> Record:
     return admit(draft, stamp)
 
 
+def _trace(tx: Transaction, sight: CaptureView, ready: _Ready, now: datetime) -> _Ready:
+    """A draft that is marked where its words were once read from outside, unless the user has said them."""
+    draft = ready.draft
+    is_said = draft.kind in PROMPT_KINDS and draft.evidence_refs == (input_ref(sight.run),)
+    if draft.is_own or draft.provenance.tainted or is_said:
+        return ready
+    found = trace_text(tx, draft.summary)
+    if not found.tainted:
+        return ready
+    marked = replace(draft, provenance=inherit((draft.provenance, found)))
+    return _Ready(draft=marked, record=draft_record(marked, now))
+
+
 def _not_proposed_before(tx: Transaction, run_id: RunId, own: Sequence[_Ready]) -> Sequence[_Ready]:
     """Those that were not proposed of this run before: what people have decided about one stays decided. One
     that was forgotten tells no longer what it was."""
@@ -343,7 +360,7 @@ def _state(sight: CaptureView, found: _Found) -> CaptureState:
     return CaptureState.COMPLETED if sight.wants_statements or is_begun else CaptureState.SKIPPED
 
 
-def _note(tx: Transaction, sight: CaptureView, state: CaptureState) -> None:
+def _note(tx: Transaction, sight: CaptureView, state: CaptureState, now: datetime) -> None:
     run = sight.run
     tx.captures.put(
         Capture(
@@ -354,6 +371,8 @@ def _note(tx: Transaction, sight: CaptureView, state: CaptureState) -> None:
             provenance=sight.own_provenance,
         )
     )
+    if sight.heard is not None:
+        record_outside(tx, run, sight.heard, now)
     note_unlooked(tx, sight.unlooked)
     tx.pointers.set_capture(run.run_id, state)
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from functools import cached_property
 
+from runlore.domain.access import Caller
 from runlore.domain.detectors.earlier_reads import LEFT_OUT, with_earlier
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.mining import mine_transcript_run
@@ -123,10 +124,10 @@ class Came:
 
 @dataclass(frozen=True, kw_only=True)
 class Importing:
-    """Who brings runs in: `actor` is named as having made them, `holder` writes their memories."""
+    """Who brings runs in: `caller` is named as having made them, `holder` writes their memories."""
 
     remembering: Remembering
-    actor: str
+    caller: Caller
     holder: str
 
     def prepare(self, request: RunsToImport, folders: Mapping[str, KnownFolder]) -> Batch:
@@ -142,7 +143,7 @@ class Importing:
         # The time is taken with the turn in hand, so that nothing is newer than now.
         now = self.remembering.clock.now()
         policy = current_run_memory(tx)
-        bringing = ImportContext(actor=self.actor, now=now, policy=policy, folders=batch.folders)
+        bringing = ImportContext(caller=self.caller, now=now, policy=policy, folders=batch.folders)
         came = self._bring_all(tx, batch.whole, bringing)
         note_opened(tx, came.opened)
         came.left[Left.UNFINISHED] += len(batch.request.runs) - len(batch.whole)

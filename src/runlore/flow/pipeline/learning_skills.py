@@ -5,7 +5,7 @@ forgotten meanwhile they look again. What the user told to keep, without a comma
 it becomes a learning candidate, once for a run.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -25,6 +25,7 @@ from runlore.domain.skills.repetition import scope_of_suggestion
 from runlore.domain.skills.skill_uses import SkillOpening
 from runlore.domain.statements.candidates import remembered_draft
 from runlore.domain.suggesting.suggestions import suggestions_of
+from runlore.domain.suggesting.told_already import Instructions, only_new
 from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
 from runlore.domain.taint import inherit
 from runlore.flow.capture.consent import is_captured
@@ -84,6 +85,8 @@ class LearningSkills:
     clock: Clock
     has_model: bool = False
     at_once: int = WRITTEN_AT_ONCE
+    # What agents are told that work in a folder.
+    instructions: Callable[[str], tuple[Instructions, ...]] = lambda _folder: ()
 
     def detect(self, job: Job, beat: Beat = skip_beat) -> None:
         """Do one job: mine a run that has ended, and keep what its session shows by now."""
@@ -107,7 +110,7 @@ class LearningSkills:
             sight = _sight(snapshot, run_id, beat)
             opened = _find_opened(snapshot, run_id, beat) if sight is None else sight.opened
         matches = () if sight is None else (*matches_of_run(sight.runs), *sight.equal)
-        found = suggestions_of(matches)[: limits.SUGGESTIONS_PER_RUN_MAX]
+        found = self._only_new(suggestions_of(matches)[: limits.SUGGESTIONS_PER_RUN_MAX])
         with self.store.transaction() as tx:
             # The session before the job: whoever forgets the run takes them in this order too.
             run = run_turn_if_any(tx, run_id) if sight is None else run_turn_with_workspace(tx, run_id)
@@ -123,6 +126,22 @@ class LearningSkills:
                 note_opened(tx, [(run, opened)])
             tx.jobs.finish(job)
         return True
+
+    def _only_new(self, found: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
+        """What the instructions of the folders in which it was seen do not tell."""
+        with self.store.snapshot() as snapshot:
+            folders = {
+                each.session_id: "" if session is None else session.working_folder or ""
+                for each in (evidence for suggestion in found for evidence in suggestion.evidence)
+                for session in [snapshot.sessions.find(each.session_id)]
+            }
+        read = {folder: self.instructions(folder) for folder in dict.fromkeys(folders.values())}
+        return only_new(
+            found,
+            lambda seen: [
+                read[folder] for folder in dict.fromkeys(folders[each.session_id] for each in seen.evidence)
+            ],
+        )
 
     def _keep(self, tx: Transaction, sight: DetectionView, found: Sequence[Suggestion]) -> None:
         at = self.clock.now()
@@ -146,7 +165,7 @@ class LearningSkills:
         if look is None:
             return _PAUSED
         everything = look_through(self.store, progress)
-        found = suggestions_of(everything.matches)
+        found = self._only_new(suggestions_of(everything.matches))
         if not self._take_back(found, look):
             return None
         kept = KeepResult()

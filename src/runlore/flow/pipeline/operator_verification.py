@@ -23,6 +23,7 @@ from runlore.domain.records.publication import not_asked, raise_obstacles
 from runlore.domain.records.visibility import hidden_because
 from runlore.flow.neighbours import surroundings
 from runlore.flow.pipeline.reviewing import evidence_sources
+from runlore.flow.policies import learning_in_force
 from runlore.flow.publish.decide import refuse_expired, stand_beside
 from runlore.flow.publish.promote_tier import amend
 from runlore.flow.review.verification import support_for
@@ -43,9 +44,9 @@ class Vouching:
 def gather_support(
     collections: Collections, memories: RunMemories, record: Record, vouching: Vouching
 ) -> Support:
-    return support_for(
-        collections, evidence_sources(memories), _with_evidence(record, vouching), vouched=True
-    )
+    policy, _ = learning_in_force(collections)
+    sources = evidence_sources(memories, policy)
+    return support_for(collections, sources, _with_evidence(record, vouching), vouched=True)
 
 
 def verify(tx: Transaction, record: Record, act: Act, *, support: Support, vouching: Vouching) -> Record:

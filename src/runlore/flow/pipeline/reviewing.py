@@ -12,7 +12,7 @@ from runlore.domain import limits
 from runlore.domain.claims.support import Support, support_of
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
-from runlore.domain.policies.learning_policy import Action, Mode
+from runlore.domain.policies.learning_policy import Action, LearningPolicy, Mode
 from runlore.domain.policies.verdict import JudgeReview, Review, asks_the_judge, baseline
 from runlore.domain.record import Move, PolicyDecision, Record, RecordId, VerificationStatus
 from runlore.domain.records.agents_word import rests_on_agents_word
@@ -98,7 +98,8 @@ class Reviewing:
             return Opinion(baseline=base)
         trusting = case.policy.publication.allow_api_origin_active_publication
         vouched = trusting and not rests_on_agents_word(candidate)
-        texts = evidence_for(collections, evidence_sources(self.memories, beat), candidate, vouched=vouched)
+        sources = evidence_sources(self.memories, case.policy, beat)
+        texts = evidence_for(collections, sources, candidate, vouched=vouched)
         return Opinion(
             baseline=base,
             support=support_of(candidate.summary, texts) if is_bold else Support.NONE,
@@ -172,10 +173,15 @@ class Reviewing:
             note_support(tx, self.ids, twin, act, origin=candidate.origin, evidence=candidate.evidence_refs)
 
 
-def evidence_sources(memories: RunMemories, beat: Beat = skip_beat) -> Sources:
-    """Where evidence is looked for. Runs that capture has not come to yet are read for where their words are
-    from: it may be off, and what was never looked at could else not speak. Their journals may be long."""
-    return Sources(memories=memories, conversation=partial(conversation_provenance, beat=beat))
+def evidence_sources(memories: RunMemories, policy: LearningPolicy, beat: Beat = skip_beat) -> Sources:
+    """Where evidence is looked for, by the witnesses of a policy. Runs that capture has not come to yet are
+    read for where their words are from: it may be off, and what was never looked at could else not speak.
+    Their journals may be long."""
+    return Sources(
+        memories=memories,
+        accepted=frozenset(policy.publication.witnesses),
+        conversation=partial(conversation_provenance, beat=beat),
+    )
 
 
 def moving(record_id: RecordId) -> Unavailable:

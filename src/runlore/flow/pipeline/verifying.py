@@ -83,7 +83,7 @@ class Verifying:
         # A policy may trust callers; yet the runs that an agent names are its own, no witness of its word.
         trusting = learning.policy.publication.allow_api_origin_active_publication
         vouched = trusting and not rests_on_agents_word(learning.record)
-        sources = evidence_sources(self.memories, beat)
+        sources = evidence_sources(self.memories, learning.policy, beat)
         return support_for(collections, sources, learning.record, vouched=vouched)
 
 

@@ -123,6 +123,7 @@ def _erase_run(tx: Transaction, run: Run, act: Act) -> None:
     tx.jobs.cancel(JobKind.DETECT, run.run_id)
     tx.pointers.delete([run.run_id])
     tx.captures.delete([run.run_id])
+    tx.outside_words.delete([run.run_id])
     artifact_ids = tx.runs.artifact_names(run.run_id)
     tx.runs.delete_artifacts(artifact_ids)
     tx.counters.forget_answers(list(artifact_ids))

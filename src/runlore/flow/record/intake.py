@@ -37,7 +37,10 @@ def propose(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[R
         create_record(_expecting(tx, _record(intake, draft)), Move.PROPOSE, intake.act) for draft in drafts
     ]
     tx.write(changes)
-    _queue_reviews(tx, intake, [change.record for change in changes if change.record.proposal is None])
+    candidates = [change.record for change in changes if change.record.proposal is None]
+    if candidates and current_learning(tx).mode is not Mode.MANUAL_ONLY:
+        ids = (candidate.record_id for candidate in candidates)
+        queue(tx, intake.ids, JobKind.REVIEW, ids, at=intake.act.at)
     return _records(changes)
 
 
@@ -84,12 +87,6 @@ def append(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[Re
     changes = [create_record(_record(intake, draft), Move.WRITE, intake.act) for draft in drafts]
     tx.write(changes)
     return _records(changes)
-
-
-def _queue_reviews(tx: Transaction, intake: Intake, candidates: Sequence[Record]) -> None:
-    if candidates and current_learning(tx).mode is not Mode.MANUAL_ONLY:
-        ids = (candidate.record_id for candidate in candidates)
-        queue(tx, intake.ids, JobKind.REVIEW, ids, at=intake.act.at)
 
 
 def _record(intake: Intake, draft: Draft) -> Record:

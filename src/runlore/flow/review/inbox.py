@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from runlore.domain import limits
-from runlore.domain.claims.rivals import Surroundings, in_the_way
+from runlore.domain.claims.rivals import Surroundings, contradicting, in_the_way
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import (
     REVIEWED_KINDS,
@@ -19,11 +19,14 @@ from runlore.domain.record import (
     VerificationStatus,
 )
 from runlore.domain.records.publication import Consequences, consequences, raise_obstacles
+from runlore.domain.records.visibility import hidden_because
+from runlore.domain.runs.job import JobState
 from runlore.domain.scope import Scope
 from runlore.domain.statements.ranks import Rank
+from runlore.domain.suggestion import SuggestionState
 from runlore.domain.timestamps import format_time
 from runlore.flow.neighbours import surroundings
-from runlore.ports.store import RecordFilter, Records
+from runlore.ports.store import Collections, RecordFilter, Records
 
 Place: TypeAlias = tuple[str, str] | None
 
@@ -58,19 +61,30 @@ def standing_first(
     return held, tuple(record for record in asked if record.record_id not in known)
 
 
-def count_waiting(records: Records, now: datetime) -> int:
-    """How many the list of what waits for review holds: the one count that every surface shows."""
-    where = waiting_for_review(now)
-    held, due = standing_first(records, where, now)
-    return len(held) + len(due) + records.count_lines(where)
+def count_waiting(collections: Collections, where: RecordFilter, now: datetime) -> int:
+    """How many wait for a person, but for what runs ask: all that the inbox lists, by what it counts.
+    Suggestions and jobs belong to no scope, and to whoever sees all of them."""
+    held, due = standing_first(collections.records, where, now)
+    records = len(held) + len(due) + collections.records.count_lines(where)
+    if where.scopes is not None:
+        return records
+    suggested = collections.suggestions.count().get(SuggestionState.WAITING, 0)
+    return records + suggested + count_dead(collections)
+
+
+def count_dead(collections: Collections) -> int:
+    counted = collections.jobs.count()
+    return sum(number for (_, state), number in counted.items() if state is JobState.DEAD)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingRecord:
-    """A waiting record, what it would replace or repeat, and which other proposals want the same place."""
+    """A waiting record, what it would replace, repeat or clash with, and which other proposals want the same
+    place."""
 
     record: Record
     outcome: Consequences
+    clashing: tuple[Record, ...] = ()
     rivals: tuple[RecordId, ...] = ()
     attention: tuple[str, ...] = ()
 
@@ -108,6 +122,7 @@ def _held_item(record: Record, around: Surroundings, now: datetime) -> WaitingRe
     return WaitingRecord(
         record=record,
         outcome=Consequences(obstacles=raise_obstacles(record, around, now)),
+        clashing=_clashing(record, around, now),
         attention=(
             *(f"{told}, yet provisional{each}" for each in against or _NOTHING_AGAINST),
             *_attention(record),
@@ -137,13 +152,26 @@ def items(records: Records, waiting: Iterable[Record], now: datetime) -> tuple[W
     listed = tuple(waiting)
     rivals = _by_place(records, listed, now)
     return tuple(
-        WaitingRecord(
-            record=record,
-            outcome=consequences(record, surroundings(records, record, now), now),
+        replace(
+            foresee(records, record, now),
             rivals=tuple(r for r in rivals.get(_place(record), ()) if r != record.record_id),
         )
         for record in listed
     )
+
+
+def foresee(records: Records, record: Record, now: datetime) -> WaitingRecord:
+    """What confirming a candidate would do; who else wants its place is not looked for."""
+    around = surroundings(records, record, now)
+    outcome = consequences(record, around, now)
+    replaced = {each.record_id for each in outcome.supersedes}
+    clashing = (each for each in _clashing(record, around, now) if each.record_id not in replaced)
+    return WaitingRecord(record=record, outcome=outcome, clashing=tuple(clashing))
+
+
+def _clashing(record: Record, around: Surroundings, now: datetime) -> tuple[Record, ...]:
+    """What prompts see, and cannot hold together with it."""
+    return tuple(each for each in contradicting(record, around) if hidden_because(each, now) is None)
 
 
 def _by_place(records: Records, listed: tuple[Record, ...], now: datetime) -> dict[Place, list[RecordId]]:

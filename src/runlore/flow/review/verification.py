@@ -1,24 +1,27 @@
-"""Whether what Runlore has kept of runs supports what a record says (POL-9).
+"""Whether what Runlore has kept of runs supports what a record says (POL-9), by accepted witnesses (POL-13).
 
-A run's memory is asked first; its previews are short, so what the journal holds of the same run, redacted and
-stripped as it is, counts with it. What a caller of the API names as evidence counts only where somebody
-answers for that: an operator, or a policy that trusts callers.
+The user's own words and the recorded outcomes of commands, unless the policy names others: an agent is no
+witness of what it says itself. A run's memory is asked first; its previews are short, so what the journal
+holds of the same run, redacted and stripped as it is, counts with it. What a caller of the API names as
+evidence counts only where somebody answers for that: an operator, or a policy that trusts callers.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 
 from runlore.domain import limits
 from runlore.domain.claims.support import Support, support_of
+from runlore.domain.detectors.claimed_outcomes import is_borne_out, outcomes_of, tells_outcome
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.lazy import dataclass
 from runlore.domain.learning.own_words import cut_pasted
+from runlore.domain.policies.learning_policy import Witness
 from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import PROMPT_KINDS, EvidenceRef, Origin, Record
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunId
 from runlore.domain.runs.input_authors import words_of
-from runlore.domain.runs.journal import EventType, text_of
+from runlore.domain.runs.journal import EventType, JournalEvent, text_of
 from runlore.domain.taint import Provenance
 from runlore.domain.text.excerpt import ELLIPSIS
 from runlore.ports.run_memories import RunMemories
@@ -27,10 +30,11 @@ from runlore.ports.store import Collections
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """Where evidence is looked for: the memories of runs, and what tells where a conversation's words are
-    from."""
+    """Where evidence is looked for: the memories of runs, whose word counts, and what tells where a
+    conversation's words are from."""
 
     memories: RunMemories
+    accepted: frozenset[Witness]
     conversation: Callable[[Collections, Run], Provenance]
 
 
@@ -63,17 +67,22 @@ def _list_run_ids(record: Record) -> tuple[RunId, ...]:
 
 
 def _texts(collections: Collections, sources: Sources, record: Record) -> Iterator[str]:
-    """Memories first, then journals, then the artifacts that the evidence names."""
+    """Memories first, then journals and outcomes, then the artifacts that the evidence names."""
     runs = collections.runs.get_many(_list_run_ids(record))
     clean = {run_id for run_id, run in runs.items() if _is_clean(collections, sources, run)}
-    remembered = sources.memories.get_many(tuple(runs))
+    remembered = sources.memories.get_many(tuple(clean))
     for run_id in runs:
         memory = remembered.get(run_id)
         if isinstance(memory, RunMemory):
-            yield from _texts_of_memory(memory, is_clean=run_id in clean)
+            yield from _texts_of_memory(memory, sources.accepted)
     for run_id, run in runs.items():
-        yield from _read_journal(collections, run, record, is_clean=run_id in clean)
-    for reference in record.evidence_refs:
+        believed = sources.accepted if run_id in clean else sources.accepted & {Witness.USER}
+        yield from _read_journal(collections, run, record, believed)
+    if Witness.OUTCOMES in sources.accepted and tells_outcome(record.summary):
+        for run_id in clean:
+            if is_borne_out(record.summary, outcomes_of(_read_events(collections, run_id))):
+                yield record.summary
+    for reference in record.evidence_refs if Witness.ASSISTANT in sources.accepted else ():
         yield from _artifact(collections, reference, clean)
 
 
@@ -90,24 +99,46 @@ def _is_clean(collections: Collections, sources: Sources, run: Run) -> bool:
     return False
 
 
-def _texts_of_memory(memory: RunMemory, *, is_clean: bool) -> Iterator[str]:
-    fields = (memory.request_preview, memory.outcome_preview, memory.summary, *memory.failure_markers)
-    yield from filter(None, fields if is_clean else ())
+def _texts_of_memory(memory: RunMemory, accepted: Set[Witness]) -> Iterator[str]:
+    if Witness.USER in accepted and memory.request_preview:
+        yield memory.request_preview
+    if Witness.ASSISTANT in accepted:
+        yield from filter(None, (memory.outcome_preview, memory.summary, *memory.failure_markers))
 
 
-def _read_journal(collections: Collections, run: Run, record: Record, *, is_clean: bool) -> Iterator[str]:
+def _read_journal(
+    collections: Collections, run: Run, record: Record, believed: Set[Witness]
+) -> Iterator[str]:
     """What the journal holds of a run: what the evidence names in it, its request, its last word."""
     named = {ref.event_number for ref in record.evidence_refs if ref.run_id == run.run_id}
-    believed = _SPOKEN if is_clean else _ASKED
+    types = {kind for witness, kind in _SPOKEN.items() if witness in believed}
     others = sorted(number for number in named - {run.input_number} if number is not None)
     for number in (*others, run.input_number):
         with suppress(Corrupt):
             for event in collections.journal.range(run.session_id, number, number):
-                if event.run_id == run.run_id and event.type in believed and not words_of(event.body):
-                    yield _beginning(_trusted_part(text_of(event.body), is_clean=is_clean))
-    if is_clean:
+                if event.run_id == run.run_id and event.type in types and not words_of(event.body):
+                    yield _beginning(_own_part(event))
+    if Witness.ASSISTANT in believed:
         with suppress(Corrupt):
             yield _beginning(collections.journal.latest_text(run.run_id))
+
+
+def _own_part(event: JournalEvent) -> str:
+    text = text_of(event.body)
+    return cut_pasted(text) if event.type is EventType.INPUT else text
+
+
+def _read_events(collections: Collections, run_id: RunId) -> list[JournalEvent]:
+    """The events of a run, as many as are looked at; none of a journal that cannot be read."""
+    events: list[JournalEvent] = []
+    with suppress(Corrupt):
+        while len(events) < _EVENTS_MAX:
+            after = events[-1].number if events else 0
+            page = collections.journal.page(run_id=run_id, after=after, limit=limits.JOURNAL_PAGE_DEFAULT)
+            events += page
+            if not page:
+                return events
+    return []
 
 
 def _artifact(collections: Collections, reference: EvidenceRef, clean: set[RunId]) -> Iterator[str]:
@@ -120,14 +151,11 @@ def _artifact(collections: Collections, reference: EvidenceRef, clean: set[RunId
             yield _beginning(strip_injected(artifact.text))
 
 
-def _trusted_part(text: str, *, is_clean: bool) -> str:
-    return text if is_clean else cut_pasted(text)
-
-
 def _beginning(text: str) -> str:
     """As much as is searched; the ellipsis says that its last sentence is not whole."""
     return text if len(text) <= limits.SUPPORT_CHARS_MAX else text[: limits.SUPPORT_CHARS_MAX] + ELLIPSIS
 
 
-_ASKED = frozenset({EventType.INPUT})
-_SPOKEN = frozenset({EventType.INPUT, EventType.ASSISTANT_MESSAGE})
+_SPOKEN = {Witness.USER: EventType.INPUT, Witness.ASSISTANT: EventType.ASSISTANT_MESSAGE}
+# In a run of more events no outcome is looked for: the last ones may be beyond it.
+_EVENTS_MAX = 20_000

@@ -15,6 +15,7 @@ from runlore.domain.detectors.equal_runs import equal_runs, workflow_of
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.mining import mine_run
+from runlore.domain.detectors.outside_texts import OutsideTexts
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.errors import Corrupt
 from runlore.domain.lazy import dataclass
@@ -25,6 +26,7 @@ from runlore.domain.session import Session, SessionId
 from runlore.domain.skills.skill_uses import SkillOpening, find_opened_skills
 from runlore.domain.suggestion import Suggestion
 from runlore.flow.opted_out import is_left_out
+from runlore.flow.origins import find_carried
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.suggestion_lock import forgettings
 from runlore.ports.operations.progress import Progress
@@ -56,7 +58,16 @@ def look(
     """A run with its session; None where nothing can be learned from it. `beat` is told between the pages."""
     try:
         events = _events(collections, run.run_id, beat)
-        mined = _mine(events, run, session)
+        project = next(iter(session.binding.project_ids), "")
+        mined = mine_run(
+            events,
+            session_id=run.session_id,
+            run_id=run.run_id,
+            agent=run.agent or session.agent or "",
+            project=project,
+            project_name=project_name(project, session.working_folder or ""),
+        )
+        mined = _with_carried(collections, mined, events)
     except Corrupt:
         # What is damaged says nothing, and `doctor` tells of it.
         return None
@@ -68,6 +79,17 @@ def look(
         opened=find_opened_skills(events, agent=mined.agent),
         equal=_equal(collections, runs),
     )
+
+
+def _with_carried(collections: Collections, mined: MinedRun, events: Iterable[JournalEvent]) -> MinedRun:
+    """A run with what it read in words that other runs had read from outside (TNT-5)."""
+    if collections.outside_words.is_empty():
+        return mined
+    heard = OutsideTexts()
+    for event in events:
+        heard.hear(event)
+    carried = (OutsideRead(number=at, source=told) for at, told in find_carried(collections, heard))
+    return replace(mined, outside=first_reads((*mined.outside, *carried)))
 
 
 def _equal(collections: Collections, runs: tuple[MinedRun, ...]) -> list[Match]:
@@ -208,18 +230,6 @@ def _earlier(collections: Collections, run: Run) -> tuple[MinedRun, ...]:
         mined
         for mined in readable_runs(collections, run.session_id, before=run.input_number)
         if mined.run_id != run.run_id
-    )
-
-
-def _mine(events: Sequence[JournalEvent], run: Run, session: Session) -> MinedRun:
-    project = next(iter(session.binding.project_ids), "")
-    return mine_run(
-        events,
-        session_id=run.session_id,
-        run_id=run.run_id,
-        agent=run.agent or session.agent or "",
-        project=project,
-        project_name=project_name(project, session.working_folder or ""),
     )
 
 

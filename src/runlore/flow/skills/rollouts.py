@@ -103,7 +103,14 @@ def advance(
     """
     changed = advance_promoted(skill, to, act=act, sessions=sessions, share=share)
     if changed is not skill and to is not RolloutStatus.DRAFT:
-        _require_source(tx, skill, act)
+        source = tx.records.get_many([skill.source_record_id]).get(skill.source_record_id)
+        if source is None:
+            raise Refused(
+                f"learning {skill.source_record_id} is not there",
+                code="promoted.source",
+                hint="revoke the skill, and promote a procedure that stands",
+            )
+        check_source(source, act.at)
         _require_sessions(tx, set(changed.canary.sessions) - set(skill.canary.sessions))
     return _write(tx, skill, changed, act)
 
@@ -155,17 +162,6 @@ def final_output(collections: Collections, run_id: RunId) -> str:
     if named:
         return collections.runs.get_artifact(named[-1]).text
     return collections.journal.latest_text(run_id)
-
-
-def _require_source(tx: Transaction, skill: PromotedSkill, act: Act) -> None:
-    source = tx.records.get_many([skill.source_record_id]).get(skill.source_record_id)
-    if source is None:
-        raise Refused(
-            f"learning {skill.source_record_id} is not there",
-            code="promoted.source",
-            hint="revoke the skill, and promote a procedure that stands",
-        )
-    check_source(source, act.at)
 
 
 def _require_sessions(tx: Transaction, added: Iterable[SessionId]) -> None:

@@ -31,8 +31,10 @@ from runlore.flow.skills.names import free_name
 from runlore.ports.ids import Ids
 from runlore.ports.store import Transaction
 
+# What may stand for others: a procedure for its variants, a failure that came back for its fixes.
+_STANDING = PROCEDURES | {Heuristic.ERROR_RECOVERY}
 # A procedure may tell what is repeated by itself, too.
-_IN_PROCEDURES = PROCEDURES | {Heuristic.REPEATED_ACTION}
+_STOOD_FOR = _STANDING | {Heuristic.REPEATED_ACTION}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +99,11 @@ class _Known:
 
     def of(self, found: Suggestion) -> StoredSuggestion | None:
         present = self._tx.suggestions.find(pattern=found.pattern)
-        if present is not None or found.heuristic not in _IN_PROCEDURES:
+        if present is not None or found.heuristic not in _STOOD_FOR:
             return present
         if self._procedures is None:
             self._procedures = tuple(
-                filter(self._may_change, every_suggestion(self._tx, heuristics=PROCEDURES))
+                filter(self._may_change, every_suggestion(self._tx, heuristics=_STANDING))
             )
         kin = (each for each in self._procedures if _are_kin(each.suggestion, found))
         nearest = next(kin, None)
@@ -199,7 +201,7 @@ def _join_evidence(known: Suggestion, found: Suggestion) -> Suggestion:
     fresh = [evidence for evidence in found.evidence if _is_news(evidence, known)]
     if not fresh:
         return known
-    is_better = found.pattern == known.pattern and _promises_more(found, known)
+    is_better = found.pattern == known.pattern and (found.score.points > known.score.points)
     told, rest = (found, known.evidence) if is_better else (known, tuple(fresh))
     room = max(0, limits.SUGGESTION_EVIDENCE_MAX - len(told.evidence))
     new = [each for each in rest if each not in told.evidence]
@@ -220,10 +222,6 @@ def _join_evidence(known: Suggestion, found: Suggestion) -> Suggestion:
         provenance=inherit((known.provenance, found.provenance)),
         variants=join_variants(known, found),
     )
-
-
-def _promises_more(found: Suggestion, known: Suggestion) -> bool:
-    return found.score.points > known.score.points
 
 
 def _is_news(evidence: SuggestionEvidence, known: Suggestion) -> bool:

@@ -15,7 +15,7 @@ OPERATIONS_OF = {
     ),
     "agent": "start_input follow_run cancel_run list_approvals get_approval decide_approval",
     "records": "list_records get_record history search goal_context states propose_profile add_episode",
-    "review": "review_list confirm reject rollback restore compact dedup forget",
+    "review": "inbox review_list confirm reject rollback restore compact dedup forget",
     "learning": (
         "create_candidate list_candidates get_candidate publish list_learnings get_learning revoke "
         "revoke_matching supersede verify feedback test_policy backfill_capture delete_run_memories work_jobs"
@@ -58,8 +58,8 @@ VALUES_OF = {
         "SearchHits SearchRequest"
     ),
     "review": (
-        "Decision ForgetAnswer MergeItem MergeRequest ReviewItem ReviewOperations ReviewPage ReviewRequest "
-        "RollbackAnswer"
+        "Decision ForgetAnswer InUse InboxAct InboxItem InboxKind InboxPage InboxRequest MergeItem "
+        "MergeRequest ReviewItem ReviewOperations ReviewPage ReviewRequest RollbackAnswer"
     ),
     "learning": (
         "BackfillAnswer BackfillRequest CandidateRequest DeletedRunMemories FeedbackNote FeedbackVerdict "

@@ -1,6 +1,8 @@
 """Review: what waits, and the operator's acts on records."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
@@ -12,7 +14,14 @@ from runlore.domain.records.publication import BlockedRecord, Consequences
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
-from runlore.ports.operations.declaration import EVERYBODY, OPERATORS, Operation, RequestForm, Route
+from runlore.ports.operations.declaration import (
+    EVERYBODY,
+    OPERATORS,
+    OVERSEERS,
+    Operation,
+    RequestForm,
+    Route,
+)
 from runlore.ports.operations.field_types import (
     Accepted,
     BothHold,
@@ -67,6 +76,80 @@ class ReviewPage:
     items: tuple[ReviewItem, ...]
     next_cursor: str | None = None
     folded: int = 0
+
+
+class InboxKind(StrEnum):
+    """What can wait, in the order in which it is put before a person: what holds work up comes first."""
+
+    APPROVAL = "approval"
+    CONFLICT = "conflict"
+    ESCALATION = "escalation"
+    REVALIDATION = "revalidation"
+    CANDIDATE = "candidate"
+    SUGGESTION = "suggestion"
+    DEAD_LETTER = "dead_letter"
+
+
+class InboxAct(StrEnum):
+    """What a person can say to it; the first of an item's acts accepts it as it is."""
+
+    CONFIRM = "confirm"
+    EDIT = "edit"
+    REPLACE = "replace"
+    BOTH_HOLD = "both_hold"
+    REJECT = "reject"
+    VERIFY = "verify"
+    REVOKE = "revoke"
+    SAVE = "save"
+    SKIP = "skip"
+    APPROVE = "approve"
+    ANSWER = "answer"
+    DENY = "deny"
+    RETRY = "retry"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InUse:
+    """A record in use that something waiting would replace, repeat or contradict."""
+
+    record_id: RecordId
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboxItem:
+    """One thing that waits. `against` is what is in use now, old against new; `outside` are the sources that
+    somebody has to have read; `revision` is the one that was read, for a decision to be bound to."""
+
+    kind: InboxKind
+    id: str
+    title: str
+    why: str
+    acts: tuple[InboxAct, ...]
+    against: tuple[InUse, ...] = ()
+    outside: tuple[str, ...] = ()
+    revision: int | None = None
+
+
+@JsonForm(rename={"kinds": "kind"})
+@dataclass(frozen=True, kw_only=True)
+class InboxRequest:
+    """A page of all that waits for a person."""
+
+    kinds: Annotated[frozenset[InboxKind], About("Only this kind. Repeatable.")] = frozenset()
+    limit: PageLimit = limits.LIST_LIMIT_DEFAULT
+    cursor: Cursor = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboxPage:
+    """What waits for a person and how much of each kind there is in all, whatever was asked for. `acts` are
+    what can be said to an item: the operations of these names, or what `confirm`, `verify` and
+    `decide_approval` take."""
+
+    items: tuple[InboxItem, ...]
+    counts: Mapping[str, int]
+    next_cursor: str | None = None
 
 
 @RequestForm(aliases={"content": "summary"})
@@ -153,6 +236,11 @@ class ForgetAnswer:
 
 class ReviewOperations(Protocol):
     """What waits for review, and the decisions on it."""
+
+    @Operation("GET /v1/inbox", OVERSEERS)
+    def inbox(self, request: InboxRequest) -> InboxPage:
+        """All that waits for a person, in one list: approvals, conflicts, escalations, revalidations,
+        candidates, suggestions and dead letters."""
 
     @Operation("GET /v1/review", EVERYBODY)
     def review_list(self, request: ReviewRequest) -> ReviewPage:

@@ -14,6 +14,7 @@ from runlore.domain.record import JsonObject, JsonValue, Layer, RecordId, State
 from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.domain.scope import Scope
 from runlore.domain.serialization.codec import Plain, as_object, as_text, as_whole
+from runlore.domain.session import PersonaId
 from runlore.ports.operations.declaration import OPERATORS, OVERSEERS, Created, Operation
 from runlore.ports.operations.field_types import Revision
 from runlore.ports.operations.progress import Progress, ignore_progress
@@ -64,11 +65,14 @@ class PolicyRollback:
 
 @dataclass(frozen=True, kw_only=True)
 class NewToken:
-    """A token to make. No scopes is no limit."""
+    """A token to make. No scopes is no limit, and without a persona what is said to it is everybody's."""
 
     name: Annotated[str, About("Who uses it: the actor in every history.")]
     role: Annotated[Role, About("What it may do.")]
     scopes: Annotated[frozenset[Scope] | None, About("What it is limited to; no limit if left out.")] = None
+    persona_id: Annotated[
+        PersonaId | None, About("Whose it is: sessions that it makes are bound to this persona.")
+    ] = None
 
 
 @JsonForm(flat=("token",))
@@ -197,6 +201,7 @@ class Status:
                         project={"anyOf": [_TEXT, _NULL]},
                         hooks=_TEXT,
                         reported_at={"anyOf": [_TEXT, _NULL]},
+                        lost_at={"anyOf": [_TEXT, _NULL]},
                     ),
                 },
             ),

@@ -4,13 +4,13 @@ of the run: it stands among the texts that can be emptied."""
 from collections.abc import Sequence
 from datetime import datetime
 
-from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalState
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import as_object, as_text, serialize
 from runlore.domain.session import SessionId
 from runlore.domain.text.storable import is_storable, make_storable
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import (
@@ -19,7 +19,6 @@ from runlore.storage.sql.session import (
     Row,
     SqlCollection,
     SqlStatement,
-    SqlValue,
     chunks,
     in_list,
     writing,
@@ -97,7 +96,9 @@ class SqlApprovals(SqlCollection):
     def insert(self, approval: Approval) -> None:
         _check(approval)
         self._session.make_room(freeing=False)
-        if self._session.run([SqlStatement(sql=_INSERT, rows=[_values(approval)])]) != [1]:
+        if self._session.run([SqlStatement(sql=_INSERT, rows=[columns.values_of(approval, _COLUMNS)])]) != [
+            1
+        ]:
             raise Conflict(
                 f"there is a request {approval.approval_id} already",
                 code="approval.exists",
@@ -137,7 +138,7 @@ class SqlApprovals(SqlCollection):
         plain = serialize(approval)
         asked = {name: plain[name] for name in _ASKED}
         revision, statements = texts.replace_statements(self._session, owner, asked)
-        approval_id, *values = _values(approval)
+        approval_id, *values = columns.values_of(approval, _COLUMNS)
         row: Parameters = (*values, revision, approval_id)
         self._session.run([*statements, SqlStatement(sql=_UPDATE, rows=[row])])
 
@@ -158,40 +159,11 @@ def _check(approval: Approval) -> None:
     columns.check_storable(approval.approval_id, approval.run_id, approval.session_id, approval.decided_by)
 
 
-def _values(approval: Approval) -> tuple[SqlValue, ...]:
-    return (
-        approval.approval_id,
-        approval.run_id,
-        approval.session_id,
-        approval.kind.value,
-        approval.state.value,
-        to_milliseconds(approval.created_at),
-        columns.milliseconds(approval.decided_at),
-        approval.decided_by,
-        approval.revision,
-    )
-
-
 def _read(row: Row) -> Approval:
-    approval_id, run_id, session_id, kind, state, created_at_ms, decided_at_ms, decided_by, revision = row[:9]
     said = texts.read(row)
     try:
-        return Approval(
-            approval_id=ApprovalId(approval_id),
-            run_id=RunId(run_id),
-            session_id=SessionId(session_id),
-            kind=ApprovalKind(kind),
-            state=ApprovalState(state),
-            call_id=as_text(said["call_id"]),
-            tool=as_text(said["tool"]),
-            arguments=as_object(said["arguments"]),
-            why=as_text(said["why"]),
-            question=as_text(said["question"]),
-            answer=as_text(said["answer"]),
-            created_at=from_milliseconds(created_at_ms),
-            decided_at=columns.moment(decided_at_ms),
-            decided_by=decided_by,
-            revision=revision,
-        )
+        fields = columns.fields_of(Approval, _COLUMNS, row)
+        fields |= {name: as_text(said[name]) for name in _ASKED if name != "arguments"}
+        return Approval(**fields, arguments=as_object(said["arguments"]))
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"request {approval_id}") from error
+        raise columns.damage_error(f"request {row[0]}") from error

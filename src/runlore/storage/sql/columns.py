@@ -1,15 +1,20 @@
 """Values that stand in columns of their own, on their way in and out."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import cast
+from enum import Enum
+from functools import cache
+from typing import Any, cast, get_args
 
 import orjson
 
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import JsonValue
+from runlore.domain.serialization.codec import hints_of
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.record_rows import unstorable
+from runlore.storage.sql.session import Row, SqlValue
 
 # What reading a damaged row can raise.
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
@@ -20,6 +25,39 @@ def check_storable(*texts: str | None) -> None:
     for text in texts:
         if text is not None and not is_storable(text):
             raise unstorable()
+
+
+def values_of(value: object, names: Iterable[str]) -> tuple[SqlValue, ...]:
+    """The columns of these names from the fields of a value: the column of a time is called `FIELD_ms`."""
+    return tuple(_column_of(getattr(value, name.removesuffix("_ms"))) for name in names)
+
+
+def fields_of(kind: type, names: Iterable[str], row: Row) -> dict[str, Any]:
+    """What `values_of` wrote as fields of the type again; raises what is `UNREADABLE`."""
+    enums = _enums_of(kind)
+    found: dict[str, Any] = {}
+    for name, value in zip(names, row, strict=False):
+        if name.endswith("_ms"):
+            found[name.removesuffix("_ms")] = moment(value)
+        else:
+            found[name] = enums[name](value) if name in enums and value is not None else value
+    return found
+
+
+def _column_of(value: Any) -> SqlValue:
+    if isinstance(value, datetime):
+        return to_milliseconds(value)
+    return cast("SqlValue", value.value if isinstance(value, Enum) else value)
+
+
+@cache
+def _enums_of(kind: type) -> Mapping[str, type[Enum]]:
+    return {
+        name: each
+        for name, hint in hints_of(kind).items()
+        for each in (get_args(hint) or (hint,))
+        if isinstance(each, type) and issubclass(each, Enum)
+    }
 
 
 def milliseconds(moment: datetime | None) -> int | None:

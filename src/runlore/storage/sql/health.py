@@ -27,7 +27,6 @@ from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import (
     approvals,
     curations,
-    executions,
     mined_runs,
     promotions,
     skill_log,
@@ -174,7 +173,7 @@ def _skills(session: SqlSession) -> Iterator[str]:
 def _rollouts(session: SqlSession) -> Iterator[str]:
     promoted, asked = promotions.SqlPromotions(session), approvals.SqlApprovals(session)
     yield from _each(session, "promoted_skills", "name", promoted.check)
-    yield from _each(session, "skill_executions", "skill_name", lambda name: executions.check(session, name))
+    yield from _each(session, "skill_executions", "skill_name", promoted.check_executions)
     yield from _each(session, "approvals", "approval_id", lambda name: asked.get(ApprovalId(name)))
 
 

@@ -1,13 +1,14 @@
 """The job table: claims that nobody shares, and writes that only the latest claimer's fence lets through."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.errors import NotFound
 from runlore.domain.runs.job import JOB, Job, JobId, JobKind, JobMove, JobState, lease_lost, never_ended
 from runlore.domain.text.storable import make_storable
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, milliseconds, moment
+from runlore.domain.timestamps import to_milliseconds
+from runlore.storage.sql import columns
 from runlore.storage.sql.session import (
     Parameters,
     Row,
@@ -84,7 +85,7 @@ class SqlJobs(SqlCollection):
     @writing
     def put(self, job: Job, *, revives: bool = True) -> bool:
         assert (job.state is JobState.LEASED) == (job.holder is not None), "whoever holds a job has leased it"
-        check_storable(job.job_id, job.subject, job.holder)
+        columns.check_storable(job.job_id, job.subject, job.holder)
         self._session.make_room(freeing=False)
         return self._changes(_PUT if revives else _PUT_NEW, _values(job)) == 1
 
@@ -150,7 +151,7 @@ class SqlJobs(SqlCollection):
         move = JobMove.GIVE_UP if retry_at is None else JobMove.FAIL
         state = JOB.after(JobState.LEASED, move, name=job.job_id)
         told = make_storable(error)[: limits.ERROR_CHARS_MAX]
-        self._as_holder(job, _FAIL, state.value, told, milliseconds(retry_at))
+        self._as_holder(job, _FAIL, state.value, told, columns.milliseconds(retry_at))
 
     @writing
     def postpone(self, job: Job, *, until: datetime, reason: str) -> None:
@@ -215,26 +216,11 @@ def _claimable(
 
 
 def _values(job: Job) -> Parameters:
-    head = (job.job_id, job.kind.value, job.subject, job.state.value, job.attempts)
-    lease = (to_milliseconds(job.due_at), milliseconds(job.lease_until), job.holder, job.fence)
-    return (*head, *lease, make_storable(job.error), to_milliseconds(job.created_at))
+    return columns.values_of(replace(job, error=make_storable(job.error)), _COLUMNS)
 
 
 def _read(row: Row) -> Job:
-    job_id, kind, subject, state, attempts, due_at_ms, lease_ms, holder, fence, error, created_at_ms = row
     try:
-        return Job(
-            job_id=JobId(job_id),
-            kind=JobKind(kind),
-            subject=subject,
-            state=JobState(state),
-            attempts=attempts,
-            due_at=from_milliseconds(due_at_ms),
-            lease_until=moment(lease_ms),
-            holder=holder,
-            fence=fence,
-            error=error,
-            created_at=from_milliseconds(created_at_ms),
-        )
-    except UNREADABLE as unreadable:
-        raise damage_error(f"job {job_id}") from unreadable
+        return Job(**columns.fields_of(Job, _COLUMNS, row))
+    except columns.UNREADABLE as unreadable:
+        raise columns.damage_error(f"job {row[0]}") from unreadable

@@ -1,8 +1,8 @@
-"""Promoted procedures, how they stood after each change, and the runs that executed them, in SQL that both
-databases run.
+"""Promoted procedures, how they stood after each change, and the runs that executed them, each once for a
+fingerprint, in SQL that both databases run.
 
-What one says stands among the texts that can be emptied. A snapshot is an earlier text of the same owner, and
-the last one is how it stands.
+What one says stands among the texts that can be emptied. A snapshot is an earlier text of the same owner,
+and the last one is how it stands.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,8 @@ from runlore.domain.record import RecordId
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.skills.rollout import Execution, PromotedSkill, RolloutStatus
-from runlore.domain.text.storable import make_storable
-from runlore.domain.timestamps import to_milliseconds
-from runlore.storage.sql import columns, executions, texts
+from runlore.domain.text.storable import is_storable, make_storable
+from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import (
     Parameters,
@@ -26,6 +25,17 @@ from runlore.storage.sql.session import (
     writing,
 )
 
+_EXECUTION_COLUMNS = ("run_id", "skill_name", "fingerprint", "kind", "at_ms", "session_id", "calling_run_id")
+_ALL = ", ".join(_EXECUTION_COLUMNS)
+_INSERT_EXECUTION = (
+    f"INSERT INTO skill_executions ({_ALL}) VALUES ({in_list(_EXECUTION_COLUMNS)}) ON CONFLICT DO NOTHING"
+)
+_EXECUTIONS_OF_RUN = (
+    f"SELECT {_ALL} FROM skill_executions WHERE skill_name = ? AND (run_id = ? OR calling_run_id = ?)"
+    " ORDER BY at_ms, run_id, fingerprint"
+)
+_EXECUTIONS_OF_SKILL = f"SELECT {_ALL} FROM skill_executions WHERE skill_name = ?"
+_DELETE_EXECUTIONS = "DELETE FROM skill_executions WHERE run_id = ? OR calling_run_id = ?"
 OWNER = "promoted"
 _COLUMNS = (
     "name",
@@ -169,15 +179,27 @@ class SqlPromotions(SqlCollection):
         self._session.make_room(freeing=False)
         if not self._session.rows(_LOCKED, (make_storable(execution.skill_name),)):
             raise not_found(execution.skill_name)
-        executions.add(self._session, execution)
+        columns.check_storable(
+            execution.run_id, execution.fingerprint, execution.session_id, execution.calling_run_id
+        )
+        row = columns.values_of(execution, _EXECUTION_COLUMNS)
+        self._session.run([SqlStatement(sql=_INSERT_EXECUTION, rows=[row])])
 
     def executions(self, skill_name: str, run_id: RunId) -> tuple[Execution, ...]:
-        return executions.of_run(self._session, skill_name, run_id)
+        run = make_storable(run_id)
+        rows = self._session.rows(_EXECUTIONS_OF_RUN, (make_storable(skill_name), run, run))
+        return tuple(map(_read_execution, rows))
+
+    def check_executions(self, skill_name: str) -> None:
+        """Raise Corrupt when one of a skill's executions cannot be read."""
+        for row in self._session.stream(_EXECUTIONS_OF_SKILL, (skill_name,)):
+            _read_execution(row)
 
     @writing
     def delete_executions(self, run_ids: Sequence[RunId]) -> None:
         self._session.make_room(freeing=True)
-        executions.delete(self._session, run_ids)
+        rows: list[Parameters] = [(run_id, run_id) for run_id in sorted(filter(is_storable, set(run_ids)))]
+        self._session.run([SqlStatement(sql=_DELETE_EXECUTIONS, rows=rows)])
 
     def _lock(self, name: str, expected: int) -> None:
         """Keep others from its row until the end; Conflict where another revision than this stands there."""
@@ -225,15 +247,7 @@ def _check(skill: PromotedSkill) -> None:
 
 
 def _values(skill: PromotedSkill) -> tuple[SqlValue, ...]:
-    return (
-        skill.name,
-        skill.status.value,
-        skill.fingerprint,
-        skill.source_record_id,
-        to_milliseconds(skill.created_at),
-        to_milliseconds(skill.updated_at),
-        skill.revision,
-    )
+    return columns.values_of(skill, _COLUMNS)
 
 
 def _update_statement(skill: PromotedSkill, text_revision: int) -> SqlStatement:
@@ -270,3 +284,10 @@ def _read_snapshot(row: Row) -> tuple[int, PromotedSkill]:
     except (RunloreError, *columns.UNREADABLE) as error:
         raise columns.damage_error(f"snapshot {number} of promoted skill {name}") from error
     return number, skill
+
+
+def _read_execution(row: Row) -> Execution:
+    try:
+        return Execution(**columns.fields_of(Execution, _EXECUTION_COLUMNS, row))
+    except (RunloreError, *columns.UNREADABLE) as error:
+        raise columns.damage_error(f"the execution of promoted skill {row[1]} by run {row[0]}") from error

@@ -1,14 +1,17 @@
 """The records, as the port asks for them, in SQL that both databases run.
 
-Headers (`RecordLine`) are read from an index alone, nothing is replayed. In a page as of a past moment, only
-what has moved since is replayed from its events. A record's place in a list is that of its beginning, which
-no move changes, so that the list is walked in its order and stops early.
+A record is read as its events from its last base on, so there is no second copy that could differ. Headers
+(`RecordLine`) are read from an index alone, nothing is replayed. In a page as of a past moment, only what
+has moved since is replayed from its events. A record's place in a list is that of its beginning, which no
+move changes, so that the list is walked in its order and stops early.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 from runlore.domain.errors import NotFound
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
 from runlore.domain.records import audit
 from runlore.domain.records.audit import RecordEvent, replay
@@ -18,9 +21,15 @@ from runlore.domain.session import SessionId
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.store import RecordFilter, RecordLine, StorePosition
-from runlore.storage.sql import filters, positions, record_queries
+from runlore.storage.sql import filters, positions
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.record_rows import digest
+from runlore.storage.sql.record_rows import (
+    EVENT_COLUMNS,
+    digest,
+    read_full_histories,
+    read_histories,
+    read_records,
+)
 from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlCollection, SqlSession, SqlValue, chunks, in_list
 
 _IN_SCOPE = "r.scope_kind = ? AND r.scope_id = ?"
@@ -28,6 +37,13 @@ _CANDIDATES_MIN = 64
 _EXISTED = (
     "EXISTS (SELECT 1 FROM record_events e"
     " WHERE e.record_id = records.record_id AND e.revision = 1 AND e.at_ms <= ?)"
+)
+_CONTESTED = Condition(
+    terms=(
+        "subject IS NOT NULL AND EXISTS (SELECT 1 FROM records o WHERE o.scope_kind = records.scope_kind"
+        " AND o.scope_id = records.scope_id AND o.kind = records.kind AND o.subject = records.subject"
+        " AND o.state = 'active' AND o.record_id <> records.record_id)",
+    )
 )
 _COLUMNS = ", revision, kind, state, scope_kind, scope_id, due_at_ms, superseded_by"
 
@@ -45,34 +61,41 @@ class SqlRecords(SqlCollection):
     """`ports.store.Records` on one session."""
 
     def get(self, record_id: RecordId) -> Record:
-        found = record_queries.records_by_id(self._session, (record_id,))
+        found = records_by_id(self._session, (record_id,))
         if record_id not in found:
             raise _not_found(record_id)
         return found[record_id]
 
     def get_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, Record]:
-        return record_queries.records_by_id(self._session, record_ids)
+        return records_by_id(self._session, record_ids)
 
     def events(self, record_id: RecordId) -> tuple[RecordEvent, ...]:
-        found = record_queries.histories_by_id(self._session, (record_id,))
+        found = histories_by_id(self._session, (record_id,))
         if record_id not in found:
             raise _not_found(record_id)
         return found[record_id]
 
     def events_of_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, tuple[RecordEvent, ...]]:
-        return record_queries.histories_by_id(self._session, record_ids)
+        return histories_by_id(self._session, record_ids)
 
     def page(
         self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
     ) -> tuple[Record, ...]:
         if limit <= 0 or filters.asks_for_nothing(where):
             return ()
-        walks = [record_queries.walk(part, before=before, limit=limit) for part in filters.walks(where)]
+        walks = [walk(part, before=before, limit=limit) for part in filters.walks(where)]
         if not walks:
             return ()
-        merged = record_queries.merge_walks(walks, limit=limit)
+        merged = merge_walks(walks, limit=limit)
         order = "f.created_at_ms DESC, f.record_id DESC"
-        return record_queries.records_of(self._session, merged.sql, merged.parameters, order=order)
+        return records_of(self._session, merged.sql, merged.parameters, order=order)
+
+    def page_contested(self, where: RecordFilter, *, limit: int) -> tuple[Record, ...]:
+        if filters.asks_for_nothing(where):
+            return ()
+        found = walk(where, before=None, limit=limit, also=_CONTESTED)
+        order = "f.created_at_ms DESC, f.record_id DESC"
+        return records_of(self._session, found.sql, found.parameters, order=order)
 
     def page_as_of(
         self,
@@ -133,7 +156,7 @@ class SqlRecords(SqlCollection):
         )
         asked = (scope.kind.value, scope.id, kind.value, digest(subject), limit)
         order = "f.created_at_ms DESC, f.record_id DESC"
-        return record_queries.records_of(self._session, found, asked, order=order)
+        return records_of(self._session, found, asked, order=order)
 
     def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
         condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.profile_key = ?"
@@ -191,7 +214,7 @@ class SqlRecords(SqlCollection):
             " ORDER BY revalidate_at_ms, record_id LIMIT ?"
         )
         order = "f.revalidate_at_ms, f.record_id"
-        return record_queries.records_of(self._session, due, (*asked.parameters, limit), order=order)
+        return records_of(self._session, due, (*asked.parameters, limit), order=order)
 
     def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
         due = (
@@ -199,29 +222,33 @@ class SqlRecords(SqlCollection):
             " ORDER BY due_at_ms, record_id LIMIT ?"
         )
         order = "f.due_at_ms, f.record_id"
-        return record_queries.records_of(self._session, due, (to_milliseconds(now), limit), order=order)
+        return records_of(self._session, due, (to_milliseconds(now), limit), order=order)
 
     def count(self) -> dict[tuple[Layer, State], int]:
         rows = self._session.rows("SELECT state, layer, count(*) FROM records GROUP BY state, layer")
         return {(Layer(layer), State(state)): number for state, layer, number in rows}
 
     def changed_since(self, position: StorePosition) -> Iterator[Record]:
-        return record_queries.records_changed(self._session, position.cursor)
+        return records_changed(self._session, position.cursor)
+
+    def count_changed(self, cursor: int, *, most: int) -> int:
+        sql = "SELECT count(*) FROM (SELECT 1 FROM records WHERE change >= ? LIMIT ?) c"
+        return int(self._session.rows(sql, (cursor, most))[0][0])
 
     def position(self) -> StorePosition:
         return positions.position(self._session)
 
     def everything(self) -> Iterator[tuple[Record, tuple[RecordEvent, ...]]]:
-        return ((replay(history), history) for history in record_queries.all_histories(self._session))
+        return ((replay(history), history) for history in all_histories(self._session))
 
     def _oldest_first(self, condition: str, *parameters: str) -> tuple[Record, ...]:
         if not all(map(is_storable, parameters)):
             return ()
         order = "r.created_at_ms, r.record_id"
-        return record_queries.records_where(self._session, condition, parameters, order=order)
+        return records_where(self._session, condition, parameters, order=order)
 
     def _where(self, condition: str, *parameters: SqlValue) -> tuple[Record, ...]:
-        return record_queries.records_where(self._session, condition, parameters)
+        return records_where(self._session, condition, parameters)
 
 
 def _not_found(record_id: RecordId) -> NotFound:
@@ -243,7 +270,18 @@ def page_as_of(
     page: list[Record] = []
     while len(page) < limit:
         wanted = min(max(limit - len(page), _CANDIDATES_MIN), IN_LIST_MAX)
-        candidates = _candidates(session, where, moment, before=before, limit=wanted)
+        # Ids with their place and whether they have moved: all that can be on the page, in its order.
+        moment_ms = to_milliseconds(moment)
+        still = Condition().also("moved_at_ms <= ?", moment_ms)
+        moved = Condition().also("moved_at_ms > ?", moment_ms).also(_EXISTED, moment_ms)
+        walks = [
+            walk(part, limit=wanted, before=before, also=still, more=", 0 AS has_moved")
+            for part in filters.walks(where)
+        ]
+        # What has moved may have been anything then, so it is asked for without a filter.
+        walks.append(sorted_walk(moved, limit=wanted, before=before, more=", 1 AS has_moved"))
+        merged = merge_walks(walks, limit=wanted)
+        candidates = session.rows(merged.sql, merged.parameters)
         page.extend(_then(session, where, moment, candidates))
         if len(candidates) < wanted:
             break
@@ -251,33 +289,11 @@ def page_as_of(
     return tuple(page[:limit])
 
 
-def _candidates(
-    session: SqlSession,
-    where: RecordFilter,
-    moment: datetime,
-    *,
-    before: tuple[datetime, RecordId] | None,
-    limit: int,
-) -> list[Row]:
-    """Ids with their place and whether they have moved: all that can be on the page, in its order."""
-    moment_ms = to_milliseconds(moment)
-    still = Condition().also("moved_at_ms <= ?", moment_ms)
-    moved = Condition().also("moved_at_ms > ?", moment_ms).also(_EXISTED, moment_ms)
-    walks = [
-        record_queries.walk(part, limit=limit, before=before, also=still, more=", 0 AS has_moved")
-        for part in filters.walks(where)
-    ]
-    # What has moved may have been anything then, so it is asked for without a filter.
-    walks.append(record_queries.sorted_walk(moved, limit=limit, before=before, more=", 1 AS has_moved"))
-    merged = record_queries.merge_walks(walks, limit=limit)
-    return session.rows(merged.sql, merged.parameters)
-
-
 def _then(
     session: SqlSession, where: RecordFilter, moment: datetime, candidates: Sequence[Row]
 ) -> Iterator[Record]:
-    histories = record_queries.histories_by_id(session, [RecordId(row[0]) for row in candidates if row[2]])
-    records = record_queries.records_by_id(session, [RecordId(row[0]) for row in candidates if not row[2]])
+    histories = histories_by_id(session, [RecordId(row[0]) for row in candidates if row[2]])
+    records = records_by_id(session, [RecordId(row[0]) for row in candidates if not row[2]])
     for row in candidates:
         record_id = RecordId(row[0])
         if record_id in histories:
@@ -298,10 +314,10 @@ def list_headers(
     if limit <= 0 or filters.asks_for_nothing(where):
         return ()
     parts = filters.walks(where)
-    walks = [record_queries.walk(part, before=before, limit=limit, more=_COLUMNS) for part in parts]
+    walks = [walk(part, before=before, limit=limit, more=_COLUMNS) for part in parts]
     if not walks:
         return ()
-    merged = record_queries.merge_walks(walks, limit=limit)
+    merged = merge_walks(walks, limit=limit)
     scopes: dict[tuple[str, str], Scope] = {}
     found = []
     for row in session.rows(merged.sql, merged.parameters):
@@ -349,3 +365,106 @@ def _departures(session: SqlSession, changes: Mapping[Scope, int]) -> dict[Scope
         scope = Scope(ScopeKind(scope_kind), scope_id)
         found[scope] = max(found[scope], departure)
     return found
+
+
+NEWEST_FIRST = "created_at_ms DESC, record_id DESC"
+Place: TypeAlias = tuple[datetime, RecordId]
+_ALL = Condition()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Walk:
+    """A query that finds `record_id` and `created_at_ms`, and more where asked, in the order of a list."""
+
+    sql: str
+    parameters: tuple[SqlValue, ...]
+
+
+def walk(
+    where: RecordFilter, *, limit: int, before: Place | None, also: Condition = _ALL, more: str = ""
+) -> Walk:
+    asked = filters.condition(where).and_also(_after(before, "created_at_ms")).and_also(also)
+    return _walk(asked, limit=limit, more=more, order=NEWEST_FIRST)
+
+
+def sorted_walk(asked: Condition, *, limit: int, before: Place | None, more: str = "") -> Walk:
+    """What another condition finds, sorted afterwards; the sum keeps databases off the list's index."""
+    asked = asked.and_also(_after(before, "created_at_ms + 0"))
+    return _walk(asked, limit=limit, more=more, order="created_at_ms + 0 DESC, record_id DESC")
+
+
+def merge_walks(walks: Sequence[Walk], *, limit: int) -> Walk:
+    """Walks that overlap nowhere as one."""
+    if len(walks) == 1:
+        return walks[0]
+    parts = " UNION ALL ".join(
+        f"SELECT * FROM ({each.sql}) AS walk{number}" for number, each in enumerate(walks)
+    )
+    parameters = tuple(value for each in walks for value in each.parameters)
+    return Walk(sql=f"{parts} ORDER BY {NEWEST_FIRST} LIMIT ?", parameters=(*parameters, limit))
+
+
+def _walk(asked: Condition, *, limit: int, more: str, order: str) -> Walk:
+    columns = f"record_id, created_at_ms{more}"
+    sql = f"SELECT {columns} FROM records WHERE {asked.sql} ORDER BY {order} LIMIT ?"
+    return Walk(sql=sql, parameters=(*asked.parameters, limit))
+
+
+def _after(before: Place | None, created_at_ms: str) -> Condition:
+    if before is None:
+        return _ALL
+    created_at, record_id = before
+    return _ALL.also(f"({created_at_ms}, record_id) < (?, ?)", to_milliseconds(created_at), record_id)
+
+
+_EVENT = ", ".join(f"e.{column}" for column in EVENT_COLUMNS)
+_ROWS = f"SELECT {_EVENT}, r.record_id, r.revision FROM"
+# LEFT, so that a record whose events are gone is found to be damaged, and not just absent.
+_EVENTS = "LEFT JOIN record_events e ON e.record_id = r.record_id AND e.revision >= r.base_revision"
+
+
+def records_where(
+    session: SqlSession, condition: str, parameters: Sequence[SqlValue], *, order: str = "r.record_id"
+) -> tuple[Record, ...]:
+    sql = f"{_ROWS} records r {_EVENTS} WHERE {condition} ORDER BY {order}, e.revision"
+    return tuple(read_records(session.rows(sql, parameters)))
+
+
+def records_of(
+    session: SqlSession, found: str, parameters: Sequence[SqlValue], *, order: str
+) -> tuple[Record, ...]:
+    """The records whose ids a subquery `f` has found, in an order of its columns."""
+    source = f"({found}) f JOIN records r ON r.record_id = f.record_id {_EVENTS}"
+    sql = f"{_ROWS} {source} ORDER BY {order}, e.revision"
+    return tuple(read_records(session.rows(sql, parameters)))
+
+
+def records_changed(session: SqlSession, cursor: int) -> Iterator[Record]:
+    sql = f"{_ROWS} records r {_EVENTS} WHERE r.change >= ? ORDER BY r.change, r.record_id, e.revision"
+    return read_records(session.stream(sql, (cursor,)))
+
+
+def records_by_id(session: SqlSession, record_ids: Iterable[RecordId]) -> dict[RecordId, Record]:
+    wanted = dict.fromkeys(record_ids)
+    found: dict[RecordId, Record] = {}
+    for chunk in chunks(filter(is_storable, wanted), IN_LIST_MAX):
+        records = records_where(session, f"r.record_id IN ({in_list(chunk)})", chunk)
+        found.update((record.record_id, record) for record in records)
+    return {record_id: found[record_id] for record_id in wanted if record_id in found}
+
+
+def histories_by_id(
+    session: SqlSession, record_ids: Iterable[RecordId]
+) -> dict[RecordId, tuple[RecordEvent, ...]]:
+    found: dict[RecordId, tuple[RecordEvent, ...]] = {}
+    for chunk in chunks(filter(is_storable, dict.fromkeys(record_ids)), IN_LIST_MAX):
+        condition = f"e.record_id IN ({in_list(chunk)})"
+        sql = f"SELECT {_EVENT} FROM record_events e WHERE {condition} ORDER BY e.record_id, e.revision"
+        found.update((history[0].record_id, history) for history in read_histories(session.rows(sql, chunk)))
+    return found
+
+
+def all_histories(session: SqlSession) -> Iterator[tuple[RecordEvent, ...]]:
+    join = "r LEFT JOIN record_events e ON e.record_id = r.record_id"
+    sql = f"{_ROWS} records {join} ORDER BY r.record_id, e.revision"
+    return read_full_histories(session.stream(sql))

@@ -1,4 +1,7 @@
-"""The runs, as the port asks for them. Error and reason are content, and stand among the `texts`."""
+"""The runs, and the texts that they left behind, as the port asks for them.
+
+Error and reason are content, and stand among the `texts`.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -8,12 +11,11 @@ from typing import TypeAlias, cast
 
 from runlore.domain.errors import Conflict, Corrupt, NotFound
 from runlore.domain.record import JsonObject
-from runlore.domain.run import ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
+from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.artifacts import SqlArtifacts
 from runlore.storage.sql.excerpts import SqlExcerpts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.receipts import SqlReceipts
@@ -22,6 +24,8 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
+    SqlCollection,
+    SqlSession,
     SqlStatement,
     SqlValue,
     chunks,
@@ -30,10 +34,135 @@ from runlore.storage.sql.session import (
 )
 from runlore.storage.sql.sessions import not_found as no_session
 
+_FOUND_ARTIFACT = (
+    f"SELECT a.artifact_id, a.run_id, a.session_id, a.at_ms, {texts.SELECTED} FROM artifacts a"
+    f" {texts.join_clause('artifact', 'a', 'artifact_id')}"
+)
+_INSERT_ARTIFACT = (
+    "INSERT INTO artifacts (artifact_id, run_id, session_id, at_ms, bytes, text_revision)"
+    f" SELECT ?, r.run_id, ?, ?, ?, {texts.NEXT_REVISION} FROM runs r WHERE r.run_id = ?"
+    " ON CONFLICT DO NOTHING RETURNING text_revision"
+)
+_DELETE = "DELETE FROM artifacts WHERE artifact_id = ?"
+
+
+class SqlArtifacts(SqlCollection):
+    """The part of `SqlRuns` about artifacts."""
+
+    @writing
+    def put_artifact(self, artifact: Artifact) -> bool:
+        """Keep an artifact; False when the very same is there, whenever it was made; Conflict for another."""
+        columns.check_storable(
+            artifact.artifact_id, artifact.run_id, artifact.session_id, artifact.name, artifact.text
+        )
+        self._session.make_room(freeing=False)
+        owner = _artifact_owner(artifact.artifact_id)
+        size = len(artifact.text.encode())
+        at_ms = to_milliseconds(artifact.created_at)
+        row = (artifact.artifact_id, artifact.session_id, at_ms, size, owner, artifact.run_id)
+        made = self._session.rows(_INSERT_ARTIFACT, row)
+        if made:
+            text = {"name": artifact.name, "text": artifact.text}
+            self._session.run([texts.insert_statement(owner, made[0][0], text)])
+            return True
+        stored = _find(self._session, artifact.artifact_id)
+        if stored is None:
+            raise NotFound(
+                f"there is no run {artifact.run_id!r}",
+                code="run.not-found",
+                hint="`runlore session runs` shows the ids",
+            )
+        if _content(stored) != _content(artifact):
+            raise Conflict(
+                f"artifact {artifact.artifact_id} exists already, and says something else",
+                code="artifact.exists",
+                hint="leave the id out, or choose another one",
+            )
+        return False
+
+    def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
+        found = _find(self._session, artifact_id)
+        if found is None:
+            raise NotFound(
+                f"there is no artifact {artifact_id!r}",
+                code="artifact.not-found",
+                hint="`runlore session run artifacts RUN` lists a run's; old ones are removed by retention",
+            )
+        return found
+
+    def artifact_names(self, run_id: RunId) -> tuple[ArtifactId, ...]:
+        if not is_storable(run_id):
+            return ()
+        sql = "SELECT artifact_id FROM artifacts WHERE run_id = ? ORDER BY at_ms, artifact_id"
+        return tuple(ArtifactId(row[0]) for row in self._session.rows(sql, (run_id,)))
+
+    def artifact_sizes(self) -> Iterator[tuple[ArtifactId, datetime, int]]:
+        sql = (
+            "SELECT a.artifact_id, a.at_ms, a.bytes FROM artifacts a JOIN runs r ON r.run_id = a.run_id"
+            " WHERE r.finished_at_ms IS NOT NULL ORDER BY a.at_ms, a.artifact_id"
+        )
+        for artifact_id, at_ms, size in self._session.stream(sql):
+            yield ArtifactId(artifact_id), from_milliseconds(at_ms), size
+
+    def own_with_artifacts(self, since: datetime) -> tuple[RunId, ...]:
+        """The runs that a process of Runlore has worked, with an artifact from a moment on, by id."""
+        sql = (
+            "SELECT DISTINCT a.run_id FROM artifacts a JOIN runs r ON r.run_id = a.run_id"
+            " WHERE a.at_ms >= ? AND r.executor IS NOT NULL ORDER BY a.run_id"
+        )
+        return tuple(RunId(row[0]) for row in self._session.rows(sql, (to_milliseconds(since),)))
+
+    def artifact_bytes(self) -> int:
+        return int(self._session.rows("SELECT COALESCE(sum(bytes), 0) FROM artifacts")[0][0])
+
+    @writing
+    def delete_artifacts(self, artifact_ids: Sequence[ArtifactId]) -> int:
+        deleted = 0
+        for chunk in chunks(filter(is_storable, dict.fromkeys(artifact_ids)), IN_LIST_MAX):
+            self._session.make_room(freeing=True)
+            emptied = texts.erase_statement(
+                self._session, [_artifact_owner(artifact_id) for artifact_id in chunk]
+            )
+            rows = [(artifact_id,) for artifact_id in chunk]
+            deleted += self._session.run([SqlStatement(sql=_DELETE, rows=rows), emptied])[0]
+        return deleted
+
+
+def _find(session: SqlSession, artifact_id: ArtifactId) -> Artifact | None:
+    if not is_storable(artifact_id):
+        return None
+    rows = session.rows(f"{_FOUND_ARTIFACT} WHERE a.artifact_id = ?", (artifact_id,))
+    return _read_artifact(rows[0]) if rows else None
+
+
+def _content(artifact: Artifact) -> tuple[str, ...]:
+    return (artifact.run_id, artifact.session_id, artifact.name, artifact.text)
+
+
+def _artifact_owner(artifact_id: ArtifactId) -> str:
+    return f"artifact:{artifact_id}"
+
+
+def _read_artifact(row: Row) -> Artifact:
+    artifact_id, run_id, session_id, at_ms, *_ = row
+    text = texts.read(row)
+    try:
+        return Artifact(
+            artifact_id=ArtifactId(artifact_id),
+            run_id=RunId(run_id),
+            session_id=SessionId(session_id),
+            name=str(text["name"]),
+            text=str(text["text"]),
+            created_at=from_milliseconds(at_ms),
+        )
+    except columns.UNREADABLE as error:
+        raise columns.damage_error(f"artifact {artifact_id}") from error
+
+
 Place: TypeAlias = tuple[datetime, RunId]
 _ALL = Condition()
 
-_COLUMNS = (
+_STANDING = (
     "run_id",
     "session_id",
     "status",
@@ -44,17 +173,10 @@ _COLUMNS = (
     "active_at_ms",
     "finished_at_ms",
     "revision",
-    "text_revision",
-    "body",
 )
-
-
+_COLUMNS = (*_STANDING, "text_revision", "body")
 _JOINED = texts.join_clause("run", "r", "run_id")
-
-
 _SELECTED = f"{', '.join(f'r.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
-
-
 _FOUND = f"SELECT {_SELECTED} FROM runs r {_JOINED}"
 _NEWEST_FIRST = "opened_at_ms DESC, run_id DESC"
 _INSERT = (
@@ -153,6 +275,10 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
     def changed_since(self, cursor: int) -> Iterator[Run]:
         condition = "r.change >= ? AND r.finished_at_ms IS NOT NULL ORDER BY r.change, r.run_id"
         return map(_read, self._session.stream(f"{_FOUND} WHERE {condition}", (cursor,)))
+
+    def count_changed(self, cursor: int, *, most: int) -> int:
+        sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE change >= ? LIMIT ?) c"
+        return int(self._session.rows(sql, (cursor, most))[0][0])
 
     def count(self) -> dict[RunStatus, int]:
         rows = self._session.rows("SELECT status, count(*) FROM runs GROUP BY status")
@@ -283,47 +409,23 @@ def _body_of(run: Run) -> str:
 
 def _values(run: Run, text_revision: int | None) -> tuple[SqlValue, ...]:
     columns.check_storable(run.run_id, run.session_id, run.executor)
-    return (
-        run.run_id,
-        run.session_id,
-        run.status.value,
-        run.executor,
-        run.memory.value,
-        run.input_number,
-        to_milliseconds(run.opened_at),
-        to_milliseconds(run.active_at),
-        columns.milliseconds(run.finished_at),
-        run.revision,
-        text_revision,
-        _body_of(run),
-    )
+    return (*columns.values_of(run, _STANDING), text_revision, _body_of(run))
 
 
 def _read(row: Row) -> Run:
-    run_id, session_id, status, executor, memory, number, *times, revision, _, body = row[: len(_COLUMNS)]
-    opened_at_ms, active_at_ms, finished_at_ms = times
     text = texts.read(row)
     try:
-        plain = columns.from_json(body)
+        plain = columns.from_json(row[len(_COLUMNS) - 1])
         return Run(
-            run_id=RunId(run_id),
-            session_id=SessionId(session_id),
-            status=RunStatus(status),
             agent=columns.optional_text(plain["agent"]),
             model=columns.optional_text(plain["model"]),
-            executor=None if executor is None else ProcessId(executor),
             imported=bool(plain["imported"]),
             told_as=RunId(str(plain["told_as"])) if "told_as" in plain else None,
-            input_number=number,
             created_by=str(plain["created_by"]),
-            opened_at=from_milliseconds(opened_at_ms),
-            active_at=from_milliseconds(active_at_ms),
-            finished_at=columns.moment(finished_at_ms),
             error=str(text.get("error", "")),
             reason=str(text.get("reason", "")),
             artifact_ids=tuple(map(ArtifactId, cast("Sequence[str]", plain["artifact_ids"]))),
-            memory=MemoryState(memory),
-            revision=revision,
+            **columns.fields_of(Run, _STANDING, row),
         )
     except columns.UNREADABLE as error:
-        raise columns.damage_error(f"run {run_id}") from error
+        raise columns.damage_error(f"run {row[0]}") from error

@@ -1,30 +1,131 @@
-"""The sessions and which of them began which, as the port asks for them, in SQL that both databases run."""
+"""The sessions, which of them began which, and the personas that agents speak as, in SQL that both
+databases run.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias, cast
 
+from runlore.domain.capability import capability_scope_of, plain_capability_scope
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.record import JsonObject
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.session import UNBOUND, Binding, SessionId, binding_of, plain_binding
+from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, SessionId, binding_of, plain_binding
 from runlore.domain.session import Session as Conversation
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, journal_rows, texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.personas import SqlPersonas
 from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
+    SqlCollection,
     SqlSession,
     SqlStatement,
     chunks,
     in_list,
     writing,
 )
+
+_FOUND_PERSONA = "SELECT persona_id, updated_at_ms, revision, body FROM personas"
+_FIND_PERSONA = f"{_FOUND_PERSONA} WHERE persona_id = ?"
+_NEWEST_FIRST = "ORDER BY updated_at_ms DESC, persona_id DESC LIMIT ?"
+_INSERT_PERSONA = (
+    "INSERT INTO personas (persona_id, updated_at_ms, revision, body) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT DO NOTHING"
+)
+_UPDATE_PERSONA = (
+    "UPDATE personas SET updated_at_ms = ?, revision = ?, body = ? WHERE persona_id = ? AND revision = ?"
+)
+
+
+class SqlPersonas(SqlCollection):
+    """The part of `SqlSessions` about personas."""
+
+    def find_persona(self, persona_id: PersonaId) -> Persona | None:
+        rows = self._session.rows(_FIND_PERSONA, (persona_id,)) if is_storable(persona_id) else []
+        return _read_persona(rows[0]) if rows else None
+
+    def get_persona(self, persona_id: PersonaId) -> Persona:
+        found = self.find_persona(persona_id)
+        if found is None:
+            raise _not_found(persona_id)
+        return found
+
+    def personas(
+        self, *, limit: int, before: tuple[datetime, PersonaId] | None = None
+    ) -> tuple[Persona, ...]:
+        if limit <= 0:
+            return ()
+        if before is None:
+            rows = self._session.rows(f"{_FOUND_PERSONA} {_NEWEST_FIRST}", (limit,))
+        else:
+            place = (to_milliseconds(before[0]), before[1])
+            sql = f"{_FOUND_PERSONA} WHERE (updated_at_ms, persona_id) < (?, ?) {_NEWEST_FIRST}"
+            rows = self._session.rows(sql, (*place, limit))
+        return tuple(map(_read_persona, rows))
+
+    @writing
+    def put_persona(self, persona: Persona, *, expected_revision: int) -> None:
+        columns.check_storable(persona.persona_id)
+        self._session.make_room(freeing=False)
+        updated_at_ms, body = to_milliseconds(persona.updated_at), _body_of_persona(persona)
+        if expected_revision == 0:
+            row = (persona.persona_id, updated_at_ms, persona.revision, body)
+            statement = SqlStatement(sql=_INSERT_PERSONA, rows=[row])
+        else:
+            changed = (updated_at_ms, persona.revision, body, persona.persona_id, expected_revision)
+            statement = SqlStatement(sql=_UPDATE_PERSONA, rows=[changed])
+        if self._session.run([statement]) != [1]:
+            raise _persona_revision_conflict(self._session, persona.persona_id, expected_revision)
+
+
+def _persona_revision_conflict(session: SqlSession, persona_id: PersonaId, expected: int) -> Conflict:
+    rows = session.rows(_FIND_PERSONA, (persona_id,))
+    was = f"revision {rows[0][2]}" if rows else "no such persona"
+    wanted = f"revision {expected}" if expected else "no such persona"
+    return Conflict(
+        f"persona {persona_id} has moved: {wanted} was expected, {was} was found",
+        code="persona.moved",
+        hint="read the persona again and decide anew",
+    )
+
+
+def _not_found(persona_id: PersonaId) -> NotFound:
+    return NotFound(
+        f"there is no persona {persona_id!r}",
+        code="persona.not-found",
+        hint="`runlore session persona list` shows the ids",
+    )
+
+
+def _body_of_persona(persona: Persona) -> str:
+    return to_json(
+        {
+            "name": persona.name,
+            "capability_scope": plain_capability_scope(persona.capability_scope),
+            "capture": persona.capture,
+        }
+    )
+
+
+def _read_persona(row: Row) -> Persona:
+    persona_id, updated_at_ms, revision, body = row
+    try:
+        plain = columns.from_json(body)
+        return Persona(
+            persona_id=PersonaId(persona_id),
+            name=str(plain["name"]),
+            capability_scope=capability_scope_of(cast("JsonObject", plain["capability_scope"])),
+            capture=bool(plain["capture"]),
+            updated_at=from_milliseconds(updated_at_ms),
+            revision=revision,
+        )
+    except (Invalid, *columns.UNREADABLE) as error:
+        raise columns.damage_error(f"persona {persona_id}") from error
+
 
 Place: TypeAlias = tuple[datetime, SessionId]
 _ALL = Condition()
@@ -89,7 +190,7 @@ class SqlSessions(SqlPersonas):
         rows = [
             row
             for sql, values in _walks(limit, before, scopes, created_by)
-            for row in self._rows(sql, values)
+            for row in self._session.rows(sql, values)
         ]
         found = {session.session_id: session for session in map(_read, rows)}
         newest = sorted(found.values(), key=lambda session: (session.created_at, session.session_id))
@@ -112,14 +213,21 @@ class SqlSessions(SqlPersonas):
             raise journal_rows.damage_error(event.session_id, event.number) from error
 
     def parent_of(self, session_id: SessionId) -> SessionId | None:
-        return parent_of(self._session, session_id)
+        rows = self._session.rows(_PARENT, (session_id,)) if is_storable(session_id) else []
+        return SessionId(rows[0][0]) if rows else None
 
     def children_of(self, session_ids: Sequence[SessionId]) -> tuple[SessionId, ...]:
-        return children_of(self._session, session_ids)
+        found: set[SessionId] = set()
+        for chunk in chunks(filter(is_storable, dict.fromkeys(session_ids)), IN_LIST_MAX):
+            rows = self._session.rows(_CHILDREN.format(ids=in_list(chunk)), chunk)
+            found.update(SessionId(row[0]) for row in rows)
+        return tuple(sorted(found))
 
     @writing
     def put_parent(self, session_id: SessionId, parent_id: SessionId) -> None:
-        put_parent(self._session, session_id, parent_id)
+        columns.check_storable(session_id, parent_id)
+        self._session.make_room(freeing=False)
+        self._session.run([SqlStatement(sql=_PUT, rows=[(session_id, parent_id)])])
 
     def count(self) -> int:
         return int(self._session.rows("SELECT count(*) FROM sessions")[0][0])
@@ -161,9 +269,6 @@ class SqlSessions(SqlPersonas):
         active_at_ms = to_milliseconds(session.active_at)
         row = (active_at_ms, active_at_ms, session.revision, revision, _body(session), session.session_id)
         self._session.run([SqlStatement(sql=_UPDATE, rows=[row]), *statements])
-
-    def _rows(self, sql: str, parameters: Parameters) -> list[Row]:
-        return self._session.rows(sql, parameters)
 
 
 def not_found(session_id: SessionId) -> NotFound:
@@ -256,21 +361,3 @@ def _read(row: Row) -> Conversation:
         )
     except (Invalid, *columns.UNREADABLE) as error:
         raise columns.damage_error(f"session {session_id}") from error
-
-
-def put_parent(session: SqlSession, session_id: SessionId, parent_id: SessionId) -> None:
-    columns.check_storable(session_id, parent_id)
-    session.make_room(freeing=False)
-    session.run([SqlStatement(sql=_PUT, rows=[(session_id, parent_id)])])
-
-
-def parent_of(session: SqlSession, session_id: SessionId) -> SessionId | None:
-    rows = session.rows(_PARENT, (session_id,)) if is_storable(session_id) else []
-    return SessionId(rows[0][0]) if rows else None
-
-
-def children_of(session: SqlSession, session_ids: Sequence[SessionId]) -> tuple[SessionId, ...]:
-    found: set[SessionId] = set()
-    for chunk in chunks(filter(is_storable, dict.fromkeys(session_ids)), IN_LIST_MAX):
-        found.update(SessionId(row[0]) for row in session.rows(_CHILDREN.format(ids=in_list(chunk)), chunk))
-    return tuple(sorted(found))

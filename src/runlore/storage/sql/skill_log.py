@@ -4,10 +4,8 @@ the texts that can be emptied, and a line whose words are gone says only what ha
 from collections.abc import Iterator, Sequence
 
 from runlore.domain.errors import RunloreError
-from runlore.domain.skill import SkillEvent, SkillEventKind, SkillId
-from runlore.domain.suggestion import SuggestionId
+from runlore.domain.skill import SkillEvent, SkillId
 from runlore.domain.text.storable import is_storable, make_storable
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import (
@@ -46,14 +44,7 @@ def add(session: SqlSession, event: SkillEvent) -> int:
     columns.check_storable(event.actor, event.skill_id, event.suggestion_id)
     session.run([_LOGGED])
     _, next_number = numbers(session)
-    row: Parameters = (
-        next_number,
-        event.kind.value,
-        event.actor,
-        to_milliseconds(event.at),
-        event.skill_id,
-        event.suggestion_id,
-    )
+    row: Parameters = (next_number, *columns.values_of(event, _COLUMNS[1:]))
     text = texts.insert_statement(_owner(next_number), 1, {"name": event.name, "reason": event.reason})
     session.run([SqlStatement(sql=_INSERT, rows=[row]), text])
     return next_number
@@ -107,18 +98,9 @@ def _owner(event_number: int) -> str:
 
 
 def _read(row: Row) -> SkillEvent:
-    event_number, kind, actor, at_ms, skill_id, suggestion_id = row[: len(_COLUMNS)]
     said = texts.read(row)
     try:
-        return SkillEvent(
-            number=event_number,
-            kind=SkillEventKind(kind),
-            name=str(said.get("name", "")),
-            reason=str(said.get("reason", "")),
-            actor=actor,
-            at=from_milliseconds(at_ms),
-            skill_id=None if skill_id is None else SkillId(skill_id),
-            suggestion_id=None if suggestion_id is None else SuggestionId(suggestion_id),
-        )
+        fields = columns.fields_of(SkillEvent, _COLUMNS, row)
+        return SkillEvent(**fields, name=str(said.get("name", "")), reason=str(said.get("reason", "")))
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"line {event_number} of the log of skills") from error
+        raise columns.damage_error(f"line {row[0]} of the log of skills") from error

@@ -7,7 +7,7 @@ from runlore.domain.errors import RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.skill import SkillId, SkillUse, Usage, UseOutcome
 from runlore.domain.text.storable import is_storable, make_storable
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
@@ -19,10 +19,11 @@ from runlore.storage.sql.session import (
     in_list,
 )
 
-_COLUMNS = "run_id, skill_id, at_ms, outcome"
-_INSERT = f"INSERT INTO skill_uses ({_COLUMNS}) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-_OF_RUNS = f"SELECT {_COLUMNS} FROM skill_uses WHERE run_id IN ({{ids}}) ORDER BY run_id, skill_id"
-_OF_SKILL = f"SELECT {_COLUMNS} FROM skill_uses WHERE skill_id = ?"
+_COLUMNS = ("run_id", "skill_id", "at_ms", "outcome")
+_ALL = ", ".join(_COLUMNS)
+_INSERT = f"INSERT INTO skill_uses ({_ALL}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT DO NOTHING"
+_OF_RUNS = f"SELECT {_ALL} FROM skill_uses WHERE run_id IN ({{ids}}) ORDER BY run_id, skill_id"
+_OF_SKILL = f"SELECT {_ALL} FROM skill_uses WHERE skill_id = ?"
 _LOCKED = "SELECT skill_id FROM skills WHERE skill_id IN ({ids}) ORDER BY skill_id"
 _SETTLE = "UPDATE skill_uses SET outcome = ? WHERE run_id = ?"
 _COUNT = (
@@ -45,8 +46,7 @@ _DELETE = "DELETE FROM skill_uses WHERE skill_id = ?"
 
 def count(session: SqlSession, use: SkillUse) -> bool:
     at_ms = to_milliseconds(use.at)
-    row: Parameters = (use.run_id, use.skill_id, at_ms, use.outcome.value)
-    if session.run([SqlStatement(sql=_INSERT, rows=[row])]) != [1]:
+    if session.run([SqlStatement(sql=_INSERT, rows=[columns.values_of(use, _COLUMNS)])]) != [1]:
         return False
     counted: Parameters = (*_ends(use.outcome), at_ms, at_ms, use.skill_id)
     session.run([SqlStatement(sql=_COUNT, rows=[counted])])
@@ -116,13 +116,7 @@ def _ends(outcome: UseOutcome) -> tuple[int, int]:
 
 
 def _read(row: Row) -> SkillUse:
-    run_id, skill_id, at_ms, outcome = row
     try:
-        return SkillUse(
-            skill_id=SkillId(skill_id),
-            run_id=RunId(run_id),
-            at=from_milliseconds(at_ms),
-            outcome=UseOutcome(outcome),
-        )
+        return SkillUse(**columns.fields_of(SkillUse, _COLUMNS, row))
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"the use of skill {skill_id} by run {run_id}") from error
+        raise columns.damage_error(f"the use of skill {row[1]} by run {row[0]}") from error

@@ -24,7 +24,6 @@ from runlore.domain.skill import (
 )
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.text.storable import is_storable, make_storable
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, skill_log, skill_uses, texts
 from runlore.storage.sql.curations import SqlCurations
 from runlore.storage.sql.filters import Condition
@@ -42,8 +41,7 @@ from runlore.storage.sql.session import (
 )
 
 OWNER = "skill"
-_WRITTEN = (
-    "name",
+_STANDING = (
     "origin",
     "state",
     "state_actor",
@@ -54,6 +52,7 @@ _WRITTEN = (
     "updated_at_ms",
     "revision",
 )
+_WRITTEN = ("name", *_STANDING)
 _USAGE = ("times_used", "last_used_at_ms", "succeeded", "failed")
 _COLUMNS = ("skill_id", *_WRITTEN, *_USAGE)
 _SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
@@ -274,18 +273,7 @@ def _check(skill: Skill) -> None:
 
 
 def _values(skill: Skill) -> tuple[SqlValue, ...]:
-    return (
-        digest(skill.name),
-        skill.origin.value,
-        skill.state.value,
-        skill.state_actor,
-        skill.merged_into,
-        skill.suggestion_id,
-        skill.source_run_id,
-        to_milliseconds(skill.created_at),
-        to_milliseconds(skill.updated_at),
-        skill.revision,
-    )
+    return (digest(skill.name), *columns.values_of(skill, _STANDING))
 
 
 def _usage(usage: Usage) -> tuple[SqlValue, ...]:
@@ -302,35 +290,22 @@ def _name(row: Row) -> str:
 
 
 def _read(row: Row) -> Skill:
-    skill_id, name, origin, state, state_actor, merged_into, suggestion_id, source_run_id = row[:8]
-    created_at_ms, updated_at_ms, revision, times, last_used_at_ms, succeeded, failed = row[8:15]
     plain = texts.read(row)
     try:
         said = deserialize(SkillWords, plain)
-        if digest(said.document.name) != name:
+        if digest(said.document.name) != row[1]:
             raise ValueError("the row and its text do not agree")
+        times, last_used_at_ms, succeeded, failed = row[2 + len(_STANDING) : len(_COLUMNS)]
+        last_used_at = columns.moment(last_used_at_ms)
         return Skill(
-            skill_id=SkillId(skill_id),
+            skill_id=SkillId(row[0]),
             document=said.document,
             text=said.text,
-            origin=SkillOrigin(origin),
-            state=SkillState(state),
-            state_actor=state_actor,
-            merged_into=None if merged_into is None else SkillId(merged_into),
             provenance=said.provenance,
-            suggestion_id=None if suggestion_id is None else SuggestionId(suggestion_id),
             pattern=said.pattern,
             also_from=said.also_from,
-            source_run_id=None if source_run_id is None else RunId(source_run_id),
-            usage=Usage(
-                times=times,
-                last_used_at=columns.moment(last_used_at_ms),
-                succeeded=succeeded,
-                failed=failed,
-            ),
-            created_at=from_milliseconds(created_at_ms),
-            updated_at=from_milliseconds(updated_at_ms),
-            revision=revision,
+            usage=Usage(times=times, last_used_at=last_used_at, succeeded=succeeded, failed=failed),
+            **columns.fields_of(Skill, _STANDING, row[2:]),
         )
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"skill {skill_id}") from error
+        raise columns.damage_error(f"skill {row[0]}") from error

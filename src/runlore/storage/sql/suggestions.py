@@ -12,7 +12,6 @@ from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
 from runlore.domain.text.storable import is_storable, make_storable
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, skill_log, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
@@ -31,9 +30,7 @@ from runlore.storage.sql.session import (
 
 OWNER = "suggestion"
 _DERIVED = ("name", "pattern", "heuristic", "score")
-_COLUMNS = (
-    "suggestion_id",
-    *_DERIVED,
+_STANDING = (
     "state",
     "state_actor",
     "skipped_at_ms",
@@ -42,6 +39,7 @@ _COLUMNS = (
     "updated_at_ms",
     "revision",
 )
+_COLUMNS = ("suggestion_id", *_DERIVED, *_STANDING)
 _SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
 _TEXT = texts.join_clause(OWNER, "s", "suggestion_id")
 _SELECT = f"SELECT {_SELECTED} FROM suggestions s {_TEXT}"
@@ -228,38 +226,18 @@ def _derived_values(suggestion: Suggestion) -> tuple[SqlValue, ...]:
 
 
 def _values(stored: StoredSuggestion) -> tuple[SqlValue, ...]:
-    return (
-        stored.suggestion_id,
-        *_derived_values(stored.suggestion),
-        stored.state.value,
-        stored.state_actor,
-        columns.milliseconds(stored.skipped_at),
-        stored.times_skipped,
-        to_milliseconds(stored.created_at),
-        to_milliseconds(stored.updated_at),
-        stored.revision,
-    )
+    derived = _derived_values(stored.suggestion)
+    return (stored.suggestion_id, *derived, *columns.values_of(stored, _STANDING))
 
 
 def _read(row: Row) -> StoredSuggestion:
-    suggestion_id, *derived = row[: 1 + len(_DERIVED)]
-    state, state_actor, skipped_at_ms, times_skipped, *rest = row[1 + len(_DERIVED) : len(_COLUMNS)]
-    created_at_ms, updated_at_ms, revision = rest
+    end = 1 + len(_DERIVED)
     text = texts.read(row)
     try:
         suggestion = deserialize(Suggestion, text)
-        if tuple(derived) != _derived_values(suggestion):
+        if row[1:end] != _derived_values(suggestion):
             raise ValueError("the row and its text do not agree")
-        return StoredSuggestion(
-            suggestion_id=SuggestionId(suggestion_id),
-            suggestion=suggestion,
-            state=SuggestionState(state),
-            state_actor=state_actor,
-            skipped_at=columns.moment(skipped_at_ms),
-            times_skipped=times_skipped,
-            created_at=from_milliseconds(created_at_ms),
-            updated_at=from_milliseconds(updated_at_ms),
-            revision=revision,
-        )
+        standing = columns.fields_of(StoredSuggestion, _STANDING, row[end:])
+        return StoredSuggestion(suggestion_id=SuggestionId(row[0]), suggestion=suggestion, **standing)
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"suggestion {suggestion_id}") from error
+        raise columns.damage_error(f"suggestion {row[0]}") from error

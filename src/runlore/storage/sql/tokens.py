@@ -4,12 +4,12 @@ from datetime import datetime
 
 import orjson
 
-from runlore.domain.access import AccessToken, Role, TokenId
+from runlore.domain.access import AccessToken, TokenId
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.scope import Scope
 from runlore.domain.text.storable import is_storable
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, milliseconds, moment
+from runlore.domain.timestamps import to_milliseconds
+from runlore.storage.sql import columns
 from runlore.storage.sql.session import (
     Row,
     SqlCollection,
@@ -20,14 +20,15 @@ from runlore.storage.sql.session import (
 )
 
 _COLUMNS = (
+    "scopes",
     "token_id",
     "name",
     "role",
-    "scopes",
     "digest",
     "created_at_ms",
     "created_by",
     "revoked_at_ms",
+    "persona_id",
 )
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM tokens"
 _INSERT = f"INSERT INTO tokens ({', '.join(_COLUMNS)}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT DO NOTHING"
@@ -52,7 +53,9 @@ class SqlTokens(SqlCollection):
     @writing
     def insert(self, token: AccessToken) -> None:
         """Write a new token; Conflict when the name is taken, by a revoked one or as an id too."""
-        check_storable(token.token_id, token.name, token.digest, token.created_by)
+        columns.check_storable(
+            token.token_id, token.name, token.digest, token.created_by, token.persona_id or ""
+        )
         self._session.make_room(freeing=False)
         is_id = self._one("token_id = ?", token.name) is not None
         if is_id or self._session.run([SqlStatement(sql=_INSERT, rows=[_values(token)])]) != [1]:
@@ -78,23 +81,16 @@ class SqlTokens(SqlCollection):
 
 def _values(token: AccessToken) -> tuple[SqlValue, ...]:
     scopes = None if token.scopes is None else orjson.dumps(sorted(map(str, token.scopes))).decode()
-    head = (token.token_id, token.name, token.role.value, scopes, token.digest)
-    return (*head, to_milliseconds(token.created_at), token.created_by, milliseconds(token.revoked_at))
+    return (scopes, *columns.values_of(token, _COLUMNS[1:]))
 
 
 def _read(row: Row) -> AccessToken:
-    token_id, name, role, scopes, digest, created_at_ms, created_by, revoked_at_ms = row
+    scopes, token_id, *_ = row
     try:
         return AccessToken(
-            token_id=TokenId(token_id),
-            name=name,
-            role=Role(role),
             scopes=None if scopes is None else frozenset(map(Scope.parse, orjson.loads(scopes))),
-            digest=digest,
-            created_at=from_milliseconds(created_at_ms),
-            created_by=created_by,
-            revoked_at=moment(revoked_at_ms),
+            **columns.fields_of(AccessToken, _COLUMNS[1:], row[1:]),
         )
     # A token that cannot be read must never be taken for one without limits.
-    except (*UNREADABLE, Invalid) as error:
-        raise damage_error(f"token {token_id}") from error
+    except (*columns.UNREADABLE, Invalid) as error:
+        raise columns.damage_error(f"token {token_id}") from error

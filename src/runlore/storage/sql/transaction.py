@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from runlore.storage.sql.journal import SqlJournal
     from runlore.storage.sql.mined_runs import SqlMinedRuns
     from runlore.storage.sql.model_use import SqlModelUse
+    from runlore.storage.sql.outside_words import SqlOutsideWords
     from runlore.storage.sql.pointers import SqlPointers
     from runlore.storage.sql.policies import SqlPolicies
     from runlore.storage.sql.processes import SqlProcesses
@@ -49,6 +50,7 @@ class _Collections:
     journal: "SqlJournal"
     pointers: "SqlPointers"
     captures: "SqlCaptures"
+    outside_words: "SqlOutsideWords"
     model_use: "SqlModelUse"
     processes: "SqlProcesses"
     jobs: "SqlJobs"

@@ -1,0 +1,179 @@
+"""`runlore remember` and `runlore search`: the plain ways in and out for what a person wants kept."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Annotated
+
+from runlore.cli import options
+from runlore.cli.agent.approval_prompt import read_line
+from runlore.cli.inbox import read_key, show_beside
+from runlore.cli.invocation import Invocation
+from runlore.cli.skills.prompt import is_terminal
+from runlore.cli.tables import record_tables
+from runlore.cli.terminal import say
+from runlore.cli.typer_commands import argument, option
+from runlore.daemon import answers
+from runlore.daemon.calls.working_folders import working_folder
+from runlore.domain import limits
+from runlore.domain.errors import Conflict, NotFound
+from runlore.domain.project import FolderBinding, FolderId, project_name
+from runlore.domain.record import PERSON_KINDS, Kind, Record, State
+from runlore.domain.scope import WORKSPACE, Scope
+from runlore.domain.serialization.codec import serialize
+from runlore.domain.statements.candidates import guess_statement
+from runlore.ports import operations as ops
+from runlore.ports.operations import InboxKind
+
+ASKED = "   Remember it? [y, n, e=change the text]: "
+CLASHES = "   Which holds? [y=the new one alone, b=both, n=leave it waiting]: "
+CLASHES_WITH_SEVERAL = "   Do all of them hold? [b=all hold, n=leave it waiting]: "
+_CONFLICT = "review.conflict"
+_WITH_ARTICLE = {Kind.FACT: "a fact", Kind.PREFERENCE: "a preference", Kind.DECISION: "a decision"}
+
+
+def remember(
+    call: Invocation,
+    text: Annotated[str, argument("TEXT", "What shall be remembered, in a sentence.")],
+    *,
+    kind: Annotated[
+        Kind | None,
+        option("--kind KIND", "fact, preference or decision; guessed.", options.one_of(Kind, "kind")),
+    ] = None,
+    scope: Annotated[
+        Scope | None, option("--scope KIND[:ID]", "Where it holds; guessed.", Scope.parse)
+    ] = None,
+    yes: options.YesOption = False,
+) -> None:
+    """Remember a sentence.
+
+    What kind it is and where it holds is guessed and shown. At a terminal you say yes, and it is in use at
+    once; elsewhere it waits in the inbox, unless --yes is given.
+    """
+    is_asked = is_terminal() and not call.as_json and not yes
+    said = ops.NewCandidate(kind=kind or Kind.FACT, content=text, confidence=limits.CONFIDENCE_MAX)
+
+    def guess(content: str) -> ops.NewCandidate:
+        with call.operations() as operations:
+            draft = _guess(operations, replace(said, content=content), kind)
+        return draft if scope is None else replace(draft, scope=scope)
+
+    draft = _ask(guess(text), guess) if is_asked else guess(text)
+    if draft is None:
+        say("Nothing was kept.", "dim")
+        return
+    with call.operations() as operations:
+        made = operations.create_candidate(draft)
+    record = _use(call, made, is_asked=is_asked) if is_asked or yes else made
+    call.answer(serialize(record), lambda: _show_kept(record))
+
+
+def search(
+    call: Invocation,
+    where: options.FilterOptions,
+    *,
+    query: Annotated[str, argument("QUERY", "What to look for.")],
+    explain: options.ExplainOption = False,
+    limit: options.SearchLimitOption = limits.SEARCH_LIMIT_DEFAULT,
+) -> None:
+    """Search all that was stored, best match first.
+
+    What is in use and what waits, of every layer. `runlore memory search` has more to choose from.
+    """
+    filters = where.read()
+    if not filters.states:
+        filters = replace(filters, states=frozenset({State.ACTIVE, State.CONSTRAINED}))
+    if not filters.layers and not filters.kinds:
+        filters = replace(filters, kinds=PERSON_KINDS)
+    with call.operations() as operations:
+        hits = operations.search(ops.SearchRequest(query=query, filters=filters, limit=limit))
+    call.answer(answers.write_hits(query, hits), lambda: record_tables.show_hits(hits, explain=explain))
+
+
+def _guess(operations: ops.Operations, draft: ops.NewCandidate, kind: Kind | None) -> ops.NewCandidate:
+    """The draft with its kind, and where it holds: for this folder's project where its words are about that,
+    else everywhere."""
+    known, reach = guess_statement(draft.content, kind)
+
+    def find_binding(folder_id: FolderId) -> FolderBinding | None:
+        with suppress(NotFound):
+            return operations.get_folder(folder_id)
+        return None
+
+    project = working_folder(os.getcwd(), find_binding).project
+    # A folder without a repository that nobody has bound is where somebody happens to be.
+    is_far = reach != "project" or project.startswith("folder-")
+    return replace(draft, kind=known, scope=WORKSPACE if is_far else Scope(reach, project))
+
+
+def _ask(draft: ops.NewCandidate, guess: Callable[[str], ops.NewCandidate]) -> ops.NewCandidate | None:
+    """The draft that is to be kept, changed where the person wants it so; None for no."""
+    while True:
+        say(f"   {draft.content}", "green")
+        say(f"   {_describe(draft.kind, draft.scope)}", "dim")
+        key = read_key(ASKED)
+        if key == "e":
+            changed = (read_line("   The text [text]: ") or "").strip()
+            draft = guess(changed) if changed else draft
+        elif key in ("y", "n", "q", ""):
+            return draft if key == "y" else None
+        else:
+            say("   y keeps it, n does not, e changes the text; --kind and --scope say the rest.", "yellow")
+
+
+def _describe(kind: Kind, scope: Scope) -> str:
+    name = project_name(scope.id, os.getcwd()) if scope.kind == "project" else ""
+    where = f"project {name}" if name else "everything" if scope == WORKSPACE else str(scope)
+    return f"{_WITH_ARTICLE.get(kind, kind)}, for {where}"
+
+
+def _use(call: Invocation, record: Record, *, is_asked: bool) -> Record:
+    """Confirm it. What it contradicts is shown beside it, and the person says which holds."""
+    # At no revision: automation may have noted something of it since, and its words are the person's own.
+    decision = ops.Decision(record_id=record.record_id)
+    clashes = ops.InboxRequest(kinds=frozenset({InboxKind.CONFLICT}), limit=limits.LIST_LIMIT_MAX)
+    with call.operations() as operations:
+        try:
+            return operations.confirm(decision)
+        except Conflict as error:
+            if error.code != _CONFLICT:
+                raise
+            found = operations.inbox(clashes).items
+            against = next((each.against for each in found if each.id == record.record_id), ())
+            if not is_asked:
+                raise Conflict(error.sentence, code=error.code, hint=_waits_hint(record, against)) from error
+    chosen = _ask_which(decision, against, record.summary)
+    if chosen is None:
+        return record
+    with call.operations() as operations:
+        return operations.confirm(chosen)
+
+
+def _waits_hint(record: Record, against: Sequence[ops.InUse]) -> str:
+    """Where nobody is asked: that it waits, and what decides on it."""
+    if len(against) != 1:
+        return "it waits: `runlore inbox` decides on it"
+    confirm = f"runlore memory review confirm {record.record_id} --supersedes {against[0].record_id}"
+    return f"it waits: `runlore inbox` decides on it, `{confirm}` replaces the old one"
+
+
+def _ask_which(decision: ops.Decision, against: Sequence[ops.InUse], new: str) -> ops.Decision | None:
+    """What is to be confirmed; None where it is left waiting. One record can be replaced, not several."""
+    show_beside(against, new)
+    ids = tuple(each.record_id for each in against)
+    key = read_key(CLASHES if len(ids) == 1 else CLASHES_WITH_SEVERAL)
+    if key == "y" and len(ids) == 1:
+        return replace(decision, supersedes=ids[0])
+    return replace(decision, both_hold=ids) if key == "b" else None
+
+
+def _show_kept(record: Record) -> None:
+    kept = f"{_describe(record.kind, record.scope)}: {record.summary}"
+    if record.published_at is None:
+        say(f"It waits: {kept}", "yellow")
+        say("`runlore inbox` decides on it.", "dim")
+    else:
+        say(f"Remembered {kept}", "green")
+        restore = " --restore" if record.supersedes else ""
+        say(f"`runlore memory rollback {record.record_id}{restore}` takes it back.", "dim")

@@ -1,0 +1,286 @@
+"""What people see of `runlore init`: what was found, what it teaches, each step, the end."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from runlore.cli.tables.learn_tables import agent_title
+from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX
+from runlore.cli.tables.service_tables import agent_text, number_at
+from runlore.cli.tables.table_cells import plural, short_path
+from runlore.cli.terminal import Column, say, show_table
+from runlore.domain.lazy import dataclass
+from runlore.domain.record import JsonValue
+from runlore.domain.statements.ranks import sessions_of
+from runlore.domain.suggestion import Suggestion
+from runlore.domain.text.excerpt import excerpt
+
+if TYPE_CHECKING:
+    from runlore.cli.invocation import Invocation
+    from runlore.cli.tables.learn_tables import DryRun
+    from runlore.daemon.connected_agents import ConnectedAgent, FileChange
+    from runlore.domain.runs.transcript import TranscriptSource
+    from runlore.ports.operations import Status
+
+_SUGGESTIONS_SHOWN = 3
+_STATEMENTS_SHOWN = 5
+_NAMES_SHOWN = 4
+_MEGABYTE = 1024**2
+_TEXT = (Column(wraps=True),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineState:
+    """What lies on this machine, and what of it is set up. Of `sources` the `newest` are read, and `unread`
+    are those of them with something new; `teaches` is what they would, while nothing of it is stored."""
+
+    sources: "tuple[TranscriptSource, ...]" = ()
+    newest: "tuple[TranscriptSource, ...]" = ()
+    unread: "tuple[TranscriptSource, ...]" = ()
+    teaches: "DryRun | None" = None
+    state_root: str = ""
+    status: "Status | None" = None
+    skills: tuple[str, ...] = ()
+    mounted: tuple[str, ...] = ()
+    # Whether all steps are told at once, those too that follow from others.
+    is_plan: bool = False
+    connected: "tuple[ConnectedAgent, ...]" = ()
+
+    @property
+    def waiting(self) -> int:
+        """How much waits for a person, or would: statements, suggestions and all else."""
+        found = self.teaches.findings if self.teaches else None
+        would = len(found.statements) + len(found.suggestions) if found else 0
+        return would + (self.status.waiting if self.status else 0)
+
+    @property
+    def suggested(self) -> int:
+        """How many suggestions wait, or would."""
+        would = len(self.teaches.findings.suggestions) if self.teaches else 0
+        return would + (number_at(self.status.sections, "suggestions", "waiting") if self.status else 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetupStep:
+    """One thing that can be done: the command that does it, what undoes it, and what it would change. One
+    that `is_decision` asks a person about each thing. `show` tells all that it would do. One with a `problem`
+    cannot be taken."""
+
+    name: str
+    title: str
+    question: str
+    command: str
+    undo: str
+    preview: tuple[str, ...]
+    act: "Callable[[Invocation], None]"
+    show: Callable[[], None] | None = None
+    is_decision: bool = False
+    problem: str = ""
+
+
+def show_found(state: MachineState) -> None:
+    """Which sessions there are, what they teach, and what is set up already."""
+    if not state.sources:
+        from runlore.daemon.mining.local_transcripts import looked_at
+
+        say("No session of any agent was found. Transcripts are looked for in:")
+        for place in looked_at():
+            say(f"  {short_path(place)}", "dim")
+        say("Name a folder where yours are: `runlore learn PATH`. `make tour` shows it with some.", "dim")
+    elif state.teaches:
+        _show_teaches(state, state.teaches)
+    else:
+        say(f"Found {_files_text(state)} on this machine; {_new_text(state)}.", "bold")
+    for line in _set_up(state):
+        say(f"Already set up: {line}", "green")
+
+
+def show_step(step: SetupStep) -> None:
+    """What a step would do, and what undoes it."""
+    say("")
+    say(step.title, "bold")
+    if step.problem:
+        say(f"  This cannot be done: {step.problem}", "yellow")
+        return
+    for line in step.preview:
+        _show_text(line, indent=2)
+    say(f"  Undo: {step.undo}", "dim")
+
+
+def show_plan(state: MachineState, steps: Sequence[SetupStep]) -> None:
+    """The steps with their commands, for who is not asked."""
+    show_found(state)
+    if not steps:
+        say("Everything is set up: `runlore status` shows how it is.", "green")
+        return
+    say("")
+    say("What can be done, nothing of which is done yet:", "bold")
+    show_table(
+        [Column(), Column(), Column(wraps=True)],
+        [
+            (
+                (step.command, "bold"),
+                step.title,
+                f"cannot be done: {step.problem}" if step.problem else f"undo: {step.undo}",
+            )
+            for step in steps
+        ],
+        indent=2,
+    )
+    say("At a terminal `runlore init` asks about each; --yes takes all that ask for no decision.", "dim")
+
+
+def show_done(state: MachineState, done: Sequence[tuple[SetupStep, str, JsonValue]]) -> None:
+    show_found(state)
+    show_end([step for step, is_now, _ in done if is_now == "done"], stopped=False)
+    for step, is_now, _ in done:
+        if step.problem:
+            say(f"{step.title} cannot be done: {step.problem}", "yellow")
+        elif is_now == "waits":
+            say(f"Waits for you: `{step.command}`", "yellow")
+
+
+def show_stored(told: JsonValue) -> None:
+    """What came of storing, as `learn` tells it."""
+    if isinstance(told, dict):
+        sessions = plural(_whole(told["sessions"]), "session")
+        say(f"  Stored {plural(_whole(told['stored']), 'run')} of {sessions}.", "green")
+        left = told["left"]
+        if unfinished := _whole(left.get("unfinished")) if isinstance(left, dict) else 0:
+            say(f"  Left for later: {plural(unfinished, 'run')} that may still go on.", "dim")
+
+
+def _whole(number: JsonValue) -> int:
+    return number if isinstance(number, int) else 0
+
+
+def show_end(taken: Sequence[SetupStep], *, stopped: bool) -> None:
+    say("")
+    if stopped:
+        say("Stopped; what was done before stays. `runlore init` goes on from here.", "yellow")
+    elif taken:
+        say("You are set up. `runlore status` shows how it is.", "green")
+    else:
+        say("Nothing was changed. `runlore init` asks again.", "dim")
+    undone = [step for step in taken if not step.is_decision]
+    if undone:
+        say("What undoes it:", "dim")
+    for step in undone:
+        say(f"  {step.title[:1].lower()}{step.title[1:]}: {step.undo}", "dim")
+
+
+def learn_preview(state: MachineState) -> tuple[str, ...]:
+    told = "What your agents said and did there" if state.teaches else "What is new in your sessions"
+    return (
+        f"{told} goes into {short_path(state.state_root)}, which only you can read."
+        " Secrets are left out, and nothing is sent anywhere.",
+    )
+
+
+def review_preview(state: MachineState) -> tuple[str, ...]:
+    wait = "thing waits" if state.waiting == 1 else "things wait"
+    return (f"{state.waiting:,} {wait} for you; none is used before you say yes to it.",)
+
+
+def save_preview(state: MachineState) -> tuple[str, ...]:
+    return (f"{plural(state.suggested, 'suggestion')}. You see each, and say whether it becomes a skill.",)
+
+
+def mount_preview(state: MachineState) -> tuple[str, ...]:
+    from runlore.daemon.skills.mounting import folders_of
+
+    folders = " and ".join(short_path(each) for each in folders_of(os.path.expanduser("~"), ()))
+    what = _some(state.skills) if state.skills else "The skills that you keep"
+    return (f"{what}: copied to {folders}, and kept up to date. Files of your own are never touched.",)
+
+
+def connect_preview(changes: "Sequence[FileChange]") -> tuple[str, ...]:
+    return (
+        "It gets what you confirmed with every input, and its sessions are learned from."
+        " Runlore runs in the background for that.",
+        *(
+            f"{'makes' if change.before is None else 'changes'} {short_path(change.path)},"
+            f" {plural(sum(line[:1] == '+' for line in change.diff()[2:]), 'line')} more"
+            for change in changes
+        ),
+    )
+
+
+def _show_teaches(state: MachineState, teaches: "DryRun") -> None:
+    findings = teaches.findings
+    agents = [
+        f"{agent.sessions:,} {agent_title(agent.agent)}"
+        for agent in findings.reading.agents
+        if agent.sessions
+    ]
+    projects = len({project for project in findings.heard.projects.values() if project})
+    where = f" in {plural(projects, 'project')}" if projects else ""
+    say(f"Found {' and '.join(agents) or 'no'} {_noun(findings.reading.sessions)}{where}.", "bold")
+    if more := len(state.sources) - len(state.newest):
+        say(f"Read were the newest; `runlore learn` reads {plural(more, 'older file')}, too.", "dim")
+    _show_suggestions(findings.suggestions)
+    statements = findings.statements
+    if statements:
+        say("")
+        say(f"What you said that lasts: {plural(len(statements), 'sentence')}", "bold")
+    for record in statements[:_STATEMENTS_SHOWN]:
+        sessions = sessions_of(record)
+        often = f"  ({plural(sessions, 'session')})" if sessions > 1 else ""
+        _show_text(f"“{excerpt(record.summary, DESCRIPTION_CHARS_MAX)}”{often}", indent=2)
+    _show_more(len(statements) - _STATEMENTS_SHOWN)
+    if not findings.suggestions and not statements:
+        say("They teach nothing yet: nothing was repeated, corrected or asked for often enough.")
+
+
+def _show_suggestions(found: Sequence[Suggestion]) -> None:
+    if found:
+        say("")
+        say(f"How you work: {plural(len(found), 'procedure')} worth a skill", "bold")
+    for each in found[:_SUGGESTIONS_SHOWN]:
+        latest = each.evidence[-1] if each.evidence else None
+        last = f", last on {latest.at:%-d %B %Y}" if latest else ""
+        where = f" in {latest.known_as}" if latest and latest.known_as else ""
+        outside = ", from outside" if each.provenance.tainted else ""
+        say(f"  {each.name}", "cyan")
+        _show_text(excerpt(each.description, DESCRIPTION_CHARS_MAX), indent=4)
+        seen = f"{plural(each.times, 'time')} in {plural(each.sessions, 'session')}"
+        _show_text(f"seen {seen}{last}{where}{outside}", indent=4, style="dim")
+    _show_more(len(found) - _SUGGESTIONS_SHOWN)
+
+
+def _show_more(number: int) -> None:
+    if number > 0:
+        say(f"  and {number:,} more", "dim")
+
+
+def _show_text(text: str, *, indent: int, style: str = "") -> None:
+    show_table(_TEXT, [((text, style),)], indent=indent)
+
+
+def _set_up(state: MachineState) -> Iterator[str]:
+    status = state.status
+    if status is not None and (sessions := number_at(status.sections, "sessions", "count")):
+        yield f"{plural(sessions, 'session')} stored"
+    if state.skills:
+        where = f", in {' and '.join(map(short_path, state.mounted))}" if state.mounted else ""
+        yield f"{plural(len(state.skills), 'skill')} in use{where}"
+    for each in state.connected:
+        yield agent_text(each.name, each.project, each.trouble, each.reported_at)
+
+
+def _files_text(state: MachineState) -> str:
+    size = sum(source.bytes for source in state.sources) / _MEGABYTE
+    return f"{plural(len(state.sources), 'transcript')} ({size:,.0f} MB)"
+
+
+def _new_text(state: MachineState) -> str:
+    return f"{len(state.unread):,} with something new" if state.unread else "nothing new in them"
+
+
+def _noun(sessions: int) -> str:
+    return "session" if sessions == 1 else "sessions"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMES_SHOWN
+    return f"{', '.join(names[:_NAMES_SHOWN])}{f' and {more:,} more' if more > 0 else ''}"

@@ -1,0 +1,82 @@
+"""The instructions that agents find in a folder: its files, those above it up to the repository's root, the
+user's own, and the skills that are installed in any of these. Skills that Runlore has written are left out:
+what they were made of is known. Nothing is followed out of a link, and what cannot be read tells nothing."""
+
+import os
+import stat
+from collections.abc import Iterator
+
+from runlore.domain.suggesting.told_already import TASK_FILES, Instructions, instructions_of
+from runlore.skill_files.locations import FILE, PLACES
+
+READ_BYTES_MAX = 256 * 1024
+SKILLS_MAX = 200
+_FOLDERS_UP_MAX = 12
+_TEXTS = frozenset(
+    {
+        *("claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", "qwen.md"),
+        *(".cursorrules", "readme.md", "readme", "contributing.md"),
+    }
+)
+_OF_USER = (".claude/CLAUDE.md", ".codex/AGENTS.md", ".gemini/GEMINI.md")
+_OPENED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OURS = "author: runlore"
+
+
+def read_instructions(folder: str) -> tuple[Instructions, ...]:
+    """What agents are told that work in this folder; of one that is not on this machine, what the user tells
+    all of them."""
+    return (*_in_project(folder), *_of_user())
+
+
+def _in_project(folder: str) -> Iterator[Instructions]:
+    if not os.path.isabs(folder) or not os.path.isdir(folder):
+        return
+    home = os.path.expanduser("~")
+    for _ in range(_FOLDERS_UP_MAX):
+        if folder in (home, os.path.dirname(folder)):
+            return
+        for name in _names(folder):
+            if name.lower() in _TEXTS or name.lower() in TASK_FILES:
+                yield from _read(os.path.join(folder, name), name)
+        yield from _skills(folder, {each for place in PLACES.values() for each in place.project})
+        if os.path.exists(os.path.join(folder, ".git")):
+            return
+        folder = os.path.dirname(folder)
+
+
+def _of_user() -> Iterator[Instructions]:
+    home = os.path.expanduser("~")
+    for name in _OF_USER:
+        yield from _read(os.path.join(home, name), f"~/{name}")
+    yield from _skills(home, {each for place in PLACES.values() for each in place.user})
+
+
+def _skills(base: str, folders: set[str]) -> Iterator[Instructions]:
+    for folder in sorted(folders):
+        place = os.path.join(base, folder)
+        for name in _names(place)[:SKILLS_MAX]:
+            yield from _read(os.path.join(place, name, FILE), f"the skill {name}")
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _read(path: str, source: str) -> Iterator[Instructions]:
+    try:
+        handle = os.open(path, _OPENED)
+    except OSError:
+        return
+    try:
+        is_file = stat.S_ISREG(os.fstat(handle).st_mode)
+        text = os.read(handle, READ_BYTES_MAX).decode(errors="replace") if is_file else ""
+    except OSError:
+        return
+    finally:
+        os.close(handle)
+    if is_file and not (path.endswith(FILE) and _OURS in text[:2_000]):
+        yield instructions_of(source, os.path.basename(path), text)

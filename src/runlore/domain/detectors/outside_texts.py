@@ -1,0 +1,71 @@
+"""Listens to a run's events for texts: which came from outside, and which from inside.
+
+What the user typed, and what was read of the working folder before anything outside, was there first: it is
+not outside's, whoever says it again. A call that prints more than what it brings from outside says neither.
+"""
+
+from runlore.domain.detectors.outcome import output_text
+from runlore.domain.learning.own_words import cut_pasted
+from runlore.domain.prompts.injected import strip_injected
+from runlore.domain.runs.input_authors import words_of
+from runlore.domain.runs.journal import EventType, text_of
+from runlore.domain.taint_sources.addresses import source_name
+from runlore.domain.taint_sources.budget import ReadingBudget
+from runlore.domain.taint_sources.calls import prints_outside
+from runlore.domain.taint_sources.fingerprints import (
+    FINGERPRINTS_PER_RUN_MAX,
+    READ_CHARS_MAX,
+    fingerprint_text,
+)
+from runlore.domain.taint_sources.reading import NumberedEvent, sources_of_event
+
+# A text without any fingerprint is read as well: so many of its characters take the room of one.
+CHARS_A_FINGERPRINT = 40
+
+
+class OutsideTexts:
+    """What was heard: fingerprints by the source that brought them, and those of each result from inside."""
+
+    def __init__(self) -> None:
+        self.outside: dict[str, set[int]] = {}
+        self.inside: list[tuple[int, frozenset[int]]] = []
+        self._own: set[int] = set()
+        self._calls: dict[str, str] = {}
+        self._known: set[str] = set()
+        self._budget = ReadingBudget.of_run()
+        self._room = 2 * FINGERPRINTS_PER_RUN_MAX
+
+    def hear(self, event: NumberedEvent) -> None:
+        """Take the next event."""
+        if event.type is EventType.TOOL_CALL:
+            source = next(iter(sources_of_event(event, self._known, self._budget)), "")
+            call_id = event.body.get("call_id")
+            if source and isinstance(call_id, str):
+                is_told = prints_outside(str(event.body.get("name")), event.body.get("arguments"))
+                self._calls[call_id] = source_name(source) if is_told else ""
+        elif event.type is EventType.TOOL_RESULT and self._room > 0:
+            brought = next(iter(sources_of_event(event, self._known, self._budget)), "")
+            told = source_name(brought) if brought else self._calls.get(str(event.body.get("call_id")))
+            if told != "":
+                self._take(event.number, told, strip_injected(output_text(event.body.get("output"))))
+        elif event.type is EventType.INPUT and self._room > 0:
+            text = strip_injected(text_of(event.body))
+            own = "" if words_of(event.body) else cut_pasted(text)
+            self._own |= self._read(own, is_whole=True)
+            source = next(iter(sources_of_event(event, self._known, self._budget)), "")
+            if source:
+                self._take(event.number, source, text[len(own) :])
+
+    def _take(self, number: int, source: str | None, text: str) -> None:
+        if source:
+            self.outside.setdefault(source, set()).update(self._read(text) - self._own)
+            return
+        self.inside.append((number, self._read(text, is_inside=True)))
+        if not self._calls and not self.outside:
+            self._own |= self._read(text)
+
+    def _read(self, text: str, *, is_whole: bool = False, is_inside: bool = False) -> frozenset[int]:
+        """The fingerprints of a text; one that has few costs its characters, as many as are read."""
+        found = fingerprint_text(text, is_whole=is_whole, is_inside=is_inside)
+        self._room -= max(len(found), min(len(text), READ_CHARS_MAX) // CHARS_A_FINGERPRINT)
+        return found

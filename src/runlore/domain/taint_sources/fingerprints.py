@@ -1,0 +1,119 @@
+"""Fingerprints of words: how a text from outside is known again wherever it turns up (TNT-5).
+
+Four words in a row are hashed, and so are addresses and hosts. Of every three such rows one is kept, that of
+the smallest hash (winnowing), so that six words in a row that two texts share leave a hash in both. Rows of
+short and everyday words are passed over, and so are lines of code without a few plain words: they would be
+found anywhere. Case and punctuation do not matter.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from datetime import datetime
+from hashlib import blake2b
+
+from runlore.domain.lazy import dataclass
+from runlore.domain.text.analysis import is_stop_word
+
+WINDOW = 3
+ROW_CHARS_MIN, TELLING_WORDS_MIN, TELLING_CHARS_MIN = 19, 2, 4
+# How many characters of one text are read, and how many fingerprints of one run are kept and asked after.
+READ_CHARS_MAX, FINGERPRINTS_PER_RUN_MAX = 200_000, 20_000
+# A result from inside is from outside when so many fingerprints are known, a fifth of all; of a short
+# statement one is enough.
+SHORT_FINGERPRINTS_MAX, SHARED_MIN, SHARED_PART = 12, 3, 5
+
+# A row that tells nothing: it is larger than any hash.
+_NOTHING = 2**63
+# One such sign in so many characters is still prose.
+CHARS_A_CODE_SIGN = 40
+_CODE = re.compile(r"[{}()\[\];=<>_|\\$&%@#~^]|\w[./:]\w|\d{3}")
+# A line with so many plain words says something, whatever signs stand around them.
+PLAIN_WORDS_MIN = 6
+_PLAIN = re.compile(r"(?<!\S)[^\w\s]*[^\W\d_]{2,}[^\w\s]*(?!\S)")
+_WORD = re.compile(r"[^\W_]+")
+# Without a scheme only endings count that neither files nor members of objects have: `build.sh`, `self.app`.
+_ADDRESS = re.compile(
+    r"(?:(?:https?://(?:www\.)?|\bwww\.)((?:[a-z0-9-]{1,63}\.){1,6}[a-z]{2,24}\b)"
+    r"|\b((?:[a-z0-9-]{1,63}\.){1,6}(?:com|org|xyz)\b))(/[^\s\"'<>)\]},]{0,200})?"
+)
+# Everybody names these: they tell nothing of where a text is from.
+_COMMON_HOSTS = frozenset(
+    {
+        *("github.com", "api.github.com", "raw.githubusercontent.com", "gitlab.com", "stackoverflow.com"),
+        *("google.com", "docs.python.org", "developer.mozilla.org", "schema.org"),
+        *("anthropic.com", "noreply.anthropic.com", "claude.com", "openai.com", "example.com"),
+        *("npmjs.com", "crates.io", "docker.com", "hub.docker.com", "docs.docker.com"),
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstSeen:
+    """Where and when words were first read from outside."""
+
+    source: str
+    at: datetime
+
+    @property
+    def sentence(self) -> str:
+        """One line for people."""
+        return f"words first seen in {self.source} on {self.at:%Y-%m-%d}"
+
+
+def fingerprint_text(text: str, *, is_whole: bool = False, is_inside: bool = False) -> frozenset[int]:
+    """The fingerprints of a text; with `is_whole` those of every row, as a short text is asked after. With
+    `is_inside` those that a result from inside is asked after: neither code nor an address decides there."""
+    folded = unicodedata.normalize("NFKC", text[:READ_CHARS_MAX]).casefold()
+    kept: set[int] = set()
+    for passage in _passages(folded, PLAIN_WORDS_MIN if not is_inside else READ_CHARS_MAX):
+        hashes = [*_rows(_WORD.findall(passage))]
+        rows = hashes if is_whole or len(hashes) < WINDOW else map(min, hashes, hashes[1:], hashes[2:])
+        kept.update(rows)
+    kept.discard(_NOTHING)
+    return frozenset(kept if is_inside else kept | {*_addresses(folded)})
+
+
+def _passages(folded: str, plain_min: int) -> Iterator[str]:
+    """The lines in a row that are prose, or have so many plain words: code, paths and tables are the same in
+    many places."""
+    prose: list[str] = []
+    for line in folded.splitlines():
+        is_prose = len(_CODE.findall(line)) * CHARS_A_CODE_SIGN <= len(line)
+        if is_prose or len(_PLAIN.findall(line)) >= plain_min:
+            prose.append(line)
+        elif prose:
+            yield " ".join(prose)
+            prose = []
+    if prose:
+        yield " ".join(prose)
+
+
+def is_from_outside(fingerprints: frozenset[int], shared: int, *, is_statement: bool = False) -> bool:
+    """Whether so many known fingerprints make a text one from outside."""
+    if is_statement and len(fingerprints) <= SHORT_FINGERPRINTS_MAX:
+        return shared >= 1
+    return shared >= max(SHARED_MIN, len(fingerprints) // SHARED_PART)
+
+
+def _rows(words: list[str]) -> Iterator[int]:
+    tells = {word: len(word) >= TELLING_CHARS_MIN and not is_stop_word(word) for word in set(words)}
+    for one, two, three, four in zip(words, words[1:], words[2:], words[3:], strict=False):
+        if tells[one] + tells[two] + tells[three] + tells[four] < TELLING_WORDS_MIN:
+            yield _NOTHING
+            continue
+        row = f"{one} {two} {three} {four}"
+        yield _hash(row) if len(row) >= ROW_CHARS_MIN else _NOTHING
+
+
+def _addresses(folded: str) -> Iterator[int]:
+    for found in _ADDRESS.finditer(folded):
+        host, path = found[1] or found[2], (found[3] or "").rstrip("/.,;:")
+        if host not in _COMMON_HOSTS:
+            yield _hash(host)
+        if path:
+            yield _hash(host + path)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8, person=b"origin").digest(), signed=True)

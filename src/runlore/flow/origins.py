@@ -1,0 +1,75 @@
+"""Where words come from: what runs read from outside is recorded here, and asked after (TNT-5).
+
+The one place that does either. What a file, a later session or a caller says in words that were once read
+from outside is from outside as well, and names where they were first seen.
+"""
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+from runlore.domain import limits
+from runlore.domain.detectors.outside_texts import OutsideTexts
+from runlore.domain.run import Run
+from runlore.domain.taint import TRUSTED, Provenance
+from runlore.domain.taint_sources.fingerprints import (
+    FINGERPRINTS_PER_RUN_MAX,
+    FirstSeen,
+    fingerprint_text,
+    is_from_outside,
+)
+from runlore.ports.store import Collections, Transaction
+
+
+def trace_text(collections: Collections, text: str) -> Provenance:
+    """What a statement's words say of where it comes from."""
+    if collections.outside_words.is_empty():
+        return TRUSTED
+    fingerprints = fingerprint_text(text, is_whole=True)
+    known = collections.outside_words.find(fingerprints)
+    if not known or not is_from_outside(fingerprints, len(known), is_statement=True):
+        return TRUSTED
+    return _provenance([*known.values()])
+
+
+def find_carried(collections: Collections, heard: OutsideTexts) -> tuple[tuple[int, str], ...]:
+    """The events of a run whose results, from inside, have words of outside; with what is said of them."""
+    if not heard.inside or collections.outside_words.is_empty():
+        return ()
+    asked = {each for _, found in heard.inside for each in found}
+    known = collections.outside_words.find(sorted(asked)[:FINGERPRINTS_PER_RUN_MAX])
+    carried = []
+    for number, found in heard.inside:
+        seen = [known[each] for each in found & known.keys()]
+        if seen and is_from_outside(found, len(seen)):
+            carried.append((number, _first(seen).sentence))
+    return tuple(carried)
+
+
+def carried_provenance(collections: Collections, heard: OutsideTexts) -> Provenance:
+    """The same for all of a run."""
+    told = dict.fromkeys(sentence for _, sentence in find_carried(collections, heard))
+    sources = tuple(told)[: limits.TAINT_SOURCES_MAX]
+    return Provenance(untrusted=True, needs_review=True, sources=sources) if sources else TRUSTED
+
+
+def record_outside(tx: Transaction, run: Run, heard: OutsideTexts, now: datetime) -> None:
+    """Keep the fingerprints of what a run read from outside, and let the oldest go beyond the limit."""
+    room = FINGERPRINTS_PER_RUN_MAX
+    kept: dict[str, list[int]] = {}
+    for source, found in heard.outside.items():
+        kept[source] = sorted(found)[:room]
+        room -= len(kept[source])
+    if heard.outside:
+        tx.outside_words.record(run.run_id, run.finished_at or now, kept)
+        before = now - timedelta(days=limits.OUTSIDE_WORDS_DAYS)
+        tx.outside_words.prune(before=before, words_max=limits.OUTSIDE_WORDS_MAX)
+
+
+def _provenance(seen: list[FirstSeen]) -> Provenance:
+    return Provenance(untrusted=True, needs_review=True, sources=(_first(seen).sentence,))
+
+
+def _first(seen: list[FirstSeen]) -> FirstSeen:
+    """The source of most of the words; of several the earliest."""
+    counted = Counter(seen)
+    return min(counted, key=lambda each: (-counted[each], each.at, each.source))

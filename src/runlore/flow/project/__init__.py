@@ -1,1 +1,0 @@
-"""Project: what is found and shown again, ranked, filtered and with its reason."""

@@ -1,0 +1,1 @@
+"""What goes into prompts, and what is found and shown: ranked, filtered and with its reason."""

@@ -1,0 +1,315 @@
+"""What an input is given: the learnings it finds and the session's latest runs, packed into its room.
+
+It changes nothing, so a preview and a run that is opened get the same. Whoever opens a run then writes, in
+its transaction: `Given.receipt(run_id, at)` with `runs.put_receipt`, `Given.counters` with `counters.add`,
+and prunes the pointers of `Given.stale` (RUN-6). In two steps, for run memories
+are read with no snapshot open:
+
+    asked = Input(session=session, scopes=scopes, text=text, model=model, prompt_tokens=prompt_tokens)
+    found = parts.follower.answer(lambda reading: gather(reading, asked, families=parts.families, now=now))
+    answer = given(found, parts.run_memories)
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+
+from runlore.domain.lazy import dataclass
+from runlore.domain.policies.learning_policy import ProjectionPolicy
+from runlore.domain.policies.policy import RunMemoryPolicy
+from runlore.domain.prompts import rendering, token_budget
+from runlore.domain.prompts.projection import (
+    Budget,
+    ModelFamily,
+    Omission,
+    Omitted,
+    Projection,
+    Receipt,
+    ReceiptEntry,
+    ReceiptSection,
+    Section,
+    SectionEntry,
+    SectionName,
+)
+from runlore.domain.prompts.sections import RENDERER
+from runlore.domain.prompts.token_budget import (
+    FACTOR_NEUTRAL,
+    estimate,
+    estimated_counter,
+    factor_percent,
+    family_of,
+    reported_counter,
+)
+from runlore.domain.run import RunId
+from runlore.domain.scope import Scope
+from runlore.domain.session import Session
+from runlore.flow.policies import current_projection, current_run_memory
+from runlore.flow.prompt_context.learnings import Learned, select_learnings
+from runlore.flow.prompt_context.recovered_runs import (
+    RecoveredRuns,
+    TrackedRuns,
+    list_tracked_runs,
+    load_recovered_runs,
+)
+from runlore.flow.prompt_context.search import SearchSnapshot
+from runlore.flow.prompt_context.views import views_of
+from runlore.ports.run_memories import RunMemories
+from runlore.ports.service_store import Counters
+
+INJECTED = "run_memory.injected_total"
+SKIPPED = "run_memory.skipped_unreadable_total"
+RUNS_OMITTED = "run_memory.prompt_limit_omitted_total"
+LEARNINGS_OMITTED = "session_memory.prompt_limit_omitted_total"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """The input. `scopes` are those that the session sees and the caller reaches, in order of priority.
+
+    `prompt_tokens` is what the caller's prompt costs without the input and without our sections.
+    """
+
+    session: Session
+    scopes: tuple[Scope, ...]
+    text: str
+    model: str | None = None
+    prompt_tokens: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptContext:
+    """What an input is given, and what has to be written where that has an effect.
+
+    Of many learnings that were too many, some are named in the omissions; the others are counted.
+    """
+
+    projection: Projection
+    unreadable: tuple[RunId, ...] = ()
+    expired: tuple[RunId, ...] = ()
+    unnamed_omissions: int = 0
+
+    @property
+    def stale(self) -> tuple[RunId, ...]:
+        """The runs whose pointers lead to nothing any more: missing, unreadable or too old."""
+        return (*self.unreadable, *self.expired)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What to add to the totals; nothing for a preview."""
+        left_out = [omission.section for omission in self.projection.omissions if omission.reason in _LIMITS]
+        injected = [
+            len(section.entries)
+            for section in self.projection.sections
+            if section.name is SectionName.RECOVERED_MEMORY
+        ]
+        amounts = {
+            INJECTED: sum(injected),
+            SKIPPED: len(self.unreadable),
+            RUNS_OMITTED: left_out.count(SectionName.RECOVERED_MEMORY),
+            LEARNINGS_OMITTED: left_out.count(SectionName.LEARNED_CONTEXT) + self.unnamed_omissions,
+        }
+        return {name: amount for name, amount in amounts.items() if amount}
+
+    def receipt(self, run_id: RunId, at: datetime) -> Receipt:
+        """What is kept with the run. A learning's text is read again at its revision, a run's is kept."""
+        return Receipt(
+            run_id=run_id,
+            at=at,
+            renderer=RENDERER,
+            sections=tuple(_receipt_section(section) for section in self.projection.sections),
+            omissions=self.projection.omissions,
+            budget=self.projection.budget,
+        )
+
+
+_LIMITS = frozenset({Omitted.OVER_ENTRIES, Omitted.OVER_BUDGET})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptMaterial:
+    """What a snapshot says about an input, before run memories are read and anything is packed."""
+
+    learned: Learned
+    tracked: TrackedRuns
+    budget: Budget
+    policy: RunMemoryPolicy
+    limits: ProjectionPolicy
+
+
+def gather(
+    reading: SearchSnapshot,
+    asked: Input,
+    *,
+    families: Sequence[ModelFamily],
+    now: datetime,
+) -> PromptMaterial:
+    snapshot = reading.snapshot
+    policy, limits = current_run_memory(snapshot), current_projection(snapshot)
+    session_id = asked.session.session_id
+    return PromptMaterial(
+        learned=select_learnings(
+            reading,
+            asked.text,
+            scopes=asked.scopes,
+            now=now,
+            entries_max=limits.max_entries,
+            views=views_of(reading, asked.scopes, now),
+        ),
+        tracked=list_tracked_runs(snapshot.pointers, session_id, policy=policy, now=now),
+        budget=_open_budget(snapshot.counters, asked, families),
+        policy=policy,
+        limits=limits,
+    )
+
+
+def assemble_prompt(found: PromptMaterial, run_memories: RunMemories) -> PromptContext:
+    runs = load_recovered_runs(found.tracked, run_memories)
+    learnings, budget = _pack_learnings(found.learned, found.budget, found.limits)
+    recovered, budget = _pack_runs(runs, budget, found.policy)
+    projection = Projection(
+        sections=tuple(part.section for part in (learnings, recovered) if part.section is not None),
+        omissions=(*learnings.omissions, *recovered.omissions, *_unreadable(runs.unreadable)),
+        budget=budget,
+    )
+    unnamed = found.learned.omitted - len(found.learned.left_out)
+    return PromptContext(
+        projection=projection, unreadable=runs.unreadable, expired=runs.expired, unnamed_omissions=unnamed
+    )
+
+
+def family_factor(counters: Counters, family: ModelFamily | None) -> int:
+    """What a family's estimates are multiplied by, learned from what its models reported."""
+    if family is None:
+        return FACTOR_NEUTRAL
+    names = reported_counter(family.name), estimated_counter(family.name)
+    values = counters.values("tokens.")
+    return factor_percent(values.get(names[0], 0), values.get(names[1], 0))
+
+
+def _open_budget(counters: Counters, asked: Input, families: Sequence[ModelFamily]) -> Budget:
+    family = family_of(asked.model, families)
+    factor = family_factor(counters, family)
+    return token_budget.open_budget(
+        family,
+        prompt_tokens=asked.prompt_tokens or 0,
+        input_tokens=estimate(asked.text, factor),
+        factor_percent=factor,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    name: SectionName
+    section: Section | None
+    omissions: tuple[Omission, ...]
+
+    def without(self, source_ids: Sequence[str]) -> "_Part":
+        """The same, with a word on those that were too many."""
+        if not source_ids:
+            return self
+        too_many = tuple(
+            Omission(section=self.name, source_id=source_id, reason=Omitted.OVER_ENTRIES)
+            for source_id in source_ids
+        )
+        section = None if self.section is None else replace(self.section, truncated=True)
+        return replace(self, section=section, omissions=(*self.omissions, *too_many))
+
+
+def _pack_learnings(learned: Learned, budget: Budget, limits: ProjectionPolicy) -> tuple[_Part, Budget]:
+    texts = [rendering.render_learning(entry) for entry in learned.entries]
+    told = [
+        SectionEntry(
+            source_id=entry.record_id,
+            revision=entry.revision,
+            score=entry.score,
+            tokens=_cost(text, budget),
+            text=text,
+        )
+        for entry, text in zip(learned.entries, texts, strict=True)
+    ]
+    part, spent = _pack(
+        SectionName.LEARNED_CONTEXT,
+        told,
+        budget,
+        policy_tokens=limits.budget_tokens,
+        by=token_budget.passing_over,
+    )
+    return part.without(learned.left_out), spent
+
+
+def _pack_runs(runs: RecoveredRuns, budget: Budget, policy: RunMemoryPolicy) -> tuple[_Part, Budget]:
+    texts = [rendering.render_run(memory) for memory in runs.entries]
+    told = [
+        SectionEntry(source_id=memory.run_id, tokens=_cost(text, budget), text=text)
+        for memory, text in zip(runs.entries, texts, strict=True)
+    ]
+    part, spent = _pack(
+        SectionName.RECOVERED_MEMORY,
+        told,
+        budget,
+        policy_tokens=policy.budget_tokens,
+        by=token_budget.newest_first,
+    )
+    return part.without(runs.left_out), spent
+
+
+def _cost(text: str, budget: Budget) -> int:
+    """What an entry costs, with the line end behind it."""
+    return estimate(f"{text}\n", budget.factor_percent)
+
+
+def _pack(
+    name: SectionName,
+    entries: Sequence[SectionEntry],
+    budget: Budget,
+    *,
+    policy_tokens: int,
+    by: token_budget.Packing,
+) -> tuple[_Part, Budget]:
+    frame = estimate(rendering.frame(name), budget.factor_percent)
+    packed = by([entry.tokens for entry in entries], frame, token_budget.room_for(budget, policy_tokens))
+    taken = [entries[place] for place in packed.taken]
+    omissions = tuple(
+        Omission(section=name, source_id=entry.source_id, reason=Omitted.OVER_BUDGET, tokens=entry.tokens)
+        for place, entry in enumerate(entries)
+        if place not in packed.taken
+    )
+    section = Section(
+        name=name,
+        text=rendering.section(name, [entry.text for entry in taken]),
+        tokens=packed.used,
+        entries=tuple(taken),
+        truncated=bool(omissions),
+    )
+    spent = token_budget.spend(budget, name, policy_tokens=policy_tokens, used=packed.used)
+    return _Part(name=name, section=section if taken else None, omissions=omissions), spent
+
+
+def _unreadable(run_ids: Sequence[RunId]) -> tuple[Omission, ...]:
+    name = SectionName.RECOVERED_MEMORY
+    return tuple(Omission(section=name, source_id=run_id, reason=Omitted.UNREADABLE) for run_id in run_ids)
+
+
+def digest_of(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def _receipt_section(section: Section) -> ReceiptSection:
+    keeps_text = section.name is SectionName.RECOVERED_MEMORY
+    return ReceiptSection(
+        name=section.name,
+        tokens=section.tokens,
+        truncated=section.truncated,
+        digest=digest_of(section.text),
+        entries=tuple(
+            ReceiptEntry(
+                source_id=entry.source_id,
+                revision=entry.revision,
+                score=entry.score,
+                tokens=entry.tokens,
+                text=entry.text if keeps_text else None,
+            )
+            for entry in section.entries
+        ),
+    )

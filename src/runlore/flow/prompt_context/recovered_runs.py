@@ -1,0 +1,129 @@
+"""The runs of a session that a prompt may be given: its newest memories that are there and not too old.
+
+Two steps: a snapshot tells which runs are tracked, and the memories are read when it is let go of, for they
+lie elsewhere. Reading prunes nothing. What is missing, unreadable or too old is passed over and told, so that
+whoever opens a run, or maintenance, can take the pointers away.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from runlore.domain.lazy import dataclass
+from runlore.domain.policies.policy import RunMemoryPolicy
+from runlore.domain.prompts.run_memory import RunMemory, RunText, build_run_memory
+from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.session import SessionId, visible_scopes
+from runlore.ports.run_memories import RunMemories
+from runlore.ports.run_store import Pointers
+from runlore.ports.store import Collections
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackedRuns:
+    """The runs of a session that a prompt may be given, the newest first, and those that are too old.
+
+    `remade` are memories that were made again for a past moment.
+    """
+
+    session_id: SessionId
+    run_ids: tuple[RunId, ...] = ()
+    expired: tuple[RunId, ...] = ()
+    entries_max: int
+    remade: tuple[RunMemory, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoveredRuns:
+    """The newest first, and what was passed over."""
+
+    entries: tuple[RunMemory, ...] = ()
+    left_out: tuple[RunId, ...] = ()
+    unreadable: tuple[RunId, ...] = ()
+    expired: tuple[RunId, ...] = ()
+
+
+def list_tracked_runs(
+    pointers: Pointers, session_id: SessionId, *, policy: RunMemoryPolicy, now: datetime
+) -> TrackedRuns:
+    """What the topology index has of a session; other sessions' runs are never given."""
+    if not policy.enabled:
+        # Nothing is given and nothing is too old: what is stored waits until it is switched on again.
+        return TrackedRuns(session_id=session_id, entries_max=0)
+    tracked = pointers.runs_of_session(session_id, limit=policy.max_tracked_per_session)
+    # The newest come first, so those that are too old are the last ones.
+    fresh = bisect_left(tracked, True, key=lambda run: not policy.remembers(run[1], now))
+    run_ids = tuple(run_id for run_id, _ in tracked)
+    return TrackedRuns(
+        session_id=session_id,
+        run_ids=run_ids[:fresh],
+        expired=run_ids[fresh:],
+        entries_max=policy.max_prompt_entries,
+    )
+
+
+def list_tracked_then(
+    collections: Collections, session_id: SessionId, *, policy: RunMemoryPolicy, moment: datetime
+) -> TrackedRuns:
+    """The same as it was at a past moment.
+
+    A memory that was pruned since is made again from the journal; one that was forgotten is not.
+    """
+    ended = collections.runs.finished_before(session_id, moment, limit=policy.max_tracked_per_session)
+    tracked = [
+        run
+        for run in ended
+        if run.finished_at is not None
+        and policy.remembers(run.finished_at, moment)
+        and run.memory in WERE_REMEMBERED
+    ]
+    first = tracked[: 2 * policy.max_prompt_entries]
+    return TrackedRuns(
+        session_id=session_id,
+        run_ids=tuple(run.run_id for run in tracked),
+        entries_max=policy.max_prompt_entries,
+        remade=tuple(remade(collections, first, policy)),
+    )
+
+
+def load_recovered_runs(tracked: TrackedRuns, run_memories: RunMemories) -> RecoveredRuns:
+    """The memories of the first of the tracked runs that are there."""
+    again = {memory.run_id: memory for memory in tracked.remade}
+    entries: list[RunMemory] = []
+    unreadable: list[RunId] = []
+    waiting = list(tracked.run_ids)
+    # Only as many as a prompt gets are read; the next ones when some of those are not there.
+    while waiting and len(entries) < tracked.entries_max:
+        wanted = waiting[: tracked.entries_max - len(entries)]
+        del waiting[: len(wanted)]
+        found = run_memories.get_many(tuple(run_id for run_id in wanted if run_id not in again))
+        for run_id in wanted:
+            memory = again.get(run_id) or found.get(run_id)
+            if isinstance(memory, RunMemory) and memory.session_id == tracked.session_id:
+                entries.append(memory)
+            else:
+                unreadable.append(run_id)
+    return RecoveredRuns(
+        entries=tuple(entries),
+        left_out=tuple(waiting),
+        unreadable=tuple(unreadable),
+        expired=tracked.expired,
+    )
+
+
+def remade(collections: Collections, runs: Sequence[Run], policy: RunMemoryPolicy) -> Iterator[RunMemory]:
+    """The memories of those of the runs that have been pruned, as their journals give them."""
+    pruned = [run for run in runs if run.memory is MemoryState.PRUNED]
+    requests = collections.journal.inputs([run.run_id for run in pruned]) if pruned else {}
+    for run in pruned:
+        request = requests.get(run.run_id)
+        if not request or run.finished_at is None:
+            continue
+        binding = collections.sessions.binding_at(run.session_id, run.finished_at)
+        if binding is not None:
+            text = RunText(request=request, outcome=collections.journal.latest_text(run.run_id))
+            scopes = visible_scopes(run.session_id, binding)
+            yield build_run_memory(run, text, scopes, redact_pii=policy.redact_pii).memory
+
+
+WERE_REMEMBERED = frozenset({MemoryState.PENDING, MemoryState.STORED, MemoryState.PRUNED})

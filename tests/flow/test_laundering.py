@@ -1,0 +1,141 @@
+"""Laundering: words that were once read from outside stay that, by whatever way they come back (TNT-5)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from runlore.domain.record import LEARNING_KINDS, JsonObject, Record, RecordId
+from runlore.flow.capture.provenance import conversation_provenance
+from runlore.flow.origins import trace_text
+from tests.fakes import ScriptedModels
+from tests.flow.poisoning import (
+    PAGE,
+    Obeying,
+    embolden,
+    from_web_tool,
+    posted_by_an_agent,
+    printed_by_git,
+    read_in_a_file,
+    said_by_the_agent,
+    visible,
+    work,
+)
+from tests.world import World, decision
+
+pytestmark = pytest.mark.req("TNT-5", "TNT-7")
+
+QUIET = "The staging server of the contractor is reached without any password."
+HONEST = "The weekly release notes are collected by the documentation group."
+SEEN = f"words first seen in {PAGE} on 2026-"
+
+
+@pytest.fixture
+def obeying(sqlite_world: World) -> Obeying:
+    """A model that extracts whatever it is told, under the boldest policy."""
+    model = Obeying()
+    sqlite_world.parts = replace(sqlite_world.parts, models=ScriptedModels(model.scripted))
+    embolden(sqlite_world)
+    return model
+
+
+def bring(world: World, obeying: Obeying, way: Callable[[World, str], None], text: str) -> list[Record]:
+    """The learning candidates that come of a text on a way that none came of before."""
+    known = set(world.stored())
+    obeying.text = text
+    way(world, text)
+    work(world)
+    world.clock.advance(seconds=1)
+    new = [each for each in world.stored().values() if each.record_id not in known]
+    return [each for each in new if each.kind in LEARNING_KINDS]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [read_in_a_file, printed_by_git, said_by_the_agent, posted_by_an_agent],
+    ids=lambda way: way.__name__,
+)
+def test_another_session_that_says_it_is_no_cleaner(
+    sqlite_world: World, obeying: Obeying, way: Callable[[World, str], None]
+) -> None:
+    assert not any(each.provenance.tainted for each in bring(sqlite_world, obeying, way, HONEST))
+    bring(sqlite_world, obeying, from_web_tool, f"A page. {QUIET} And more of it.")
+
+    found = bring(sqlite_world, obeying, way, f"We know: {QUIET}")
+
+    assert found
+    for record in found:
+        assert record.provenance.untrusted, record.summary
+        assert any(SEEN in source for source in record.provenance.sources), record.provenance.sources
+    assert not any(each.provenance.tainted for each in bring(sqlite_world, obeying, way, HONEST))
+    assert not [each for each in visible(sqlite_world) if QUIET in each.summary]
+
+
+def test_what_the_user_types_is_theirs_wherever_else_it_stands(sqlite_world: World, obeying: Obeying) -> None:
+    bring(sqlite_world, obeying, from_web_tool, QUIET)
+
+    sqlite_world.finished(f"Fact: {QUIET}")
+    work(sqlite_world)
+
+    assert [each.provenance.tainted for each in visible(sqlite_world)] == [False]
+
+
+def test_what_stood_in_the_folder_before_is_not_outsides(sqlite_world: World, obeying: Obeying) -> None:
+    calls: tuple[tuple[str, JsonObject], ...] = (
+        ("Read", {"file_path": "notes.md"}),
+        ("WebFetch", {"url": PAGE}),
+    )
+    run = sqlite_world.run("Compare the notes with the page")
+    for number, (name, arguments) in enumerate(calls):
+        call_id = f"c{number}"
+        call: JsonObject = {"type": "tool_call", "call_id": call_id, "name": name, "arguments": arguments}
+        sqlite_world.append(run, call, {"type": "tool_result", "call_id": call_id, "output": HONEST})
+    sqlite_world.finish(run)
+    work(sqlite_world)
+
+    assert not traced(sqlite_world, HONEST)
+
+
+def test_what_a_command_printed_beside_a_download_marks_nobody(sqlite_world: World, obeying: Obeying) -> None:
+    run = sqlite_world.run("Bring it up to date")
+    call: JsonObject = {"call_id": "c", "name": "Bash", "arguments": {"command": "git pull && git status"}}
+    result: JsonObject = {"type": "tool_result", "call_id": "c", "output": HONEST}
+    sqlite_world.append(run, {"type": "tool_call", **call}, result)
+    sqlite_world.finish(run)
+    work(sqlite_world)
+
+    assert not traced(sqlite_world, HONEST)
+
+
+def test_a_run_that_capture_has_not_come_to_is_asked_after_its_words_too(
+    sqlite_world: World, obeying: Obeying
+) -> None:
+    bring(sqlite_world, obeying, from_web_tool, f"A page. {QUIET} {HONEST} And more of it.")
+    run = sqlite_world.run("What do the notes say?")
+    call: JsonObject = {"call_id": "c", "name": "Read", "arguments": {"file_path": "notes.md"}}
+    result: JsonObject = {"type": "tool_result", "call_id": "c", "output": f"{QUIET} {HONEST}"}
+    sqlite_world.append(run, {"type": "tool_call", **call}, result)
+    sqlite_world.finish(run)
+
+    with sqlite_world.parts.store.snapshot() as snapshot:
+        found = conversation_provenance(snapshot, sqlite_world.operator.get_run(run.run_id).run)
+
+    assert any(SEEN in source for source in found.sources), found
+
+
+@pytest.mark.req("LRN-12")
+def test_forgetting_the_run_forgets_its_words(sqlite_world: World, obeying: Obeying) -> None:
+    bring(sqlite_world, obeying, from_web_tool, QUIET)
+    assert traced(sqlite_world, QUIET)
+    with sqlite_world.parts.store.snapshot() as snapshot:
+        [run] = snapshot.runs.page(limit=9)
+
+    sqlite_world.operator.forget(decision(RecordId(run.run_id)))
+
+    assert not traced(sqlite_world, QUIET)
+
+
+def traced(world: World, text: str) -> bool:
+    """Whether the words of a text are known to be from outside."""
+    with world.parts.store.snapshot() as snapshot:
+        return trace_text(snapshot, text).tainted

@@ -1,0 +1,279 @@
+"""The inbox at a terminal and without one: keys, old against new, undo until the next answer, one number."""
+
+import re
+
+import pytest
+
+from runlore.daemon.clock import SystemClock
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
+from runlore.domain.record import JsonValue
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from tests.surfaces.at_terminal import CTRL_C, CTRL_D, Seen, here
+from tests.surfaces.cli.test_service import dead_job
+from tests.surfaces.command_line import Runlore
+from tests.surfaces.reporting import operations_of, report
+
+pytestmark = pytest.mark.req("SUR-9")
+
+
+def say_it(runlore: Runlore, text: str, *more: str) -> str:
+    """A waiting fact's id."""
+    made = runlore.json("learning", "candidates", "create", "--kind", "fact", text, *more)
+    return str(made["record_id"])
+
+
+def use_it(runlore: Runlore, text: str) -> str:
+    """The id of a fact in use."""
+    return str(runlore.confirm(say_it(runlore, text))["record_id"])
+
+
+def ask_for(runlore: Runlore, **arguments: JsonValue) -> None:
+    """A run that waits for a word on a call."""
+    runlore.json("session", "create", "--id", "talk")
+    report(runlore, "run-1", "Build it", status=None)
+    approval = Approval(
+        approval_id=ApprovalId("ask-1"),
+        run_id=RunId("run-1"),
+        session_id=SessionId("talk"),
+        kind=ApprovalKind.CALL,
+        tool="shell",
+        arguments=arguments,
+        created_at=SystemClock().now(),
+    )
+    with (
+        operations_of(runlore) as operations,
+        operations.parts.store.transaction() as tx,  # type: ignore[attr-defined]
+    ):
+        tx.approvals.insert(approval)
+
+
+def keys(runlore: Runlore, *typed: str, words: tuple[str, ...] = ()) -> Seen:
+    """What is seen where these keys are pressed, one at each question."""
+    return here(runlore, "inbox", *words, answers=typed)
+
+
+def test_without_a_terminal_it_is_a_list_with_one_number_and_places_that_can_be_named(
+    embedded: Runlore,
+) -> None:
+    assert embedded.text("inbox") == "Nothing waits for you.\n"
+    old, new = use_it(embedded, "The port is 8080"), say_it(embedded, "The port is 9090")
+    dead_job(embedded)
+
+    shown, found = embedded.text("inbox"), embedded.json("inbox")
+
+    assert shown.startswith("2 wait for you: 1 conflict, 1 failed job.\n")
+    assert "contradicts what is in use: The port is 8080" in shown
+    assert [item["kind"] for item in found["items"]] == ["conflict", "dead_letter"]
+    assert found["counts"]["conflict"] == found["counts"]["dead_letter"] == 1
+    assert found["items"][0]["against"] == [{"record_id": old, "title": "The port is 8080"}]
+    assert embedded.json("status")["waiting"] == 2
+    assert "2 waiting for you: `runlore inbox`" in embedded.text("status")
+    assert "2 wait for you" in embedded.text("memory", "review", "list")
+    embedded.text("inbox", "--kind", "conflict")
+    embedded.text("memory", "review", "reject", "@1")
+    assert embedded.state(new) == "tombstoned rejected"
+
+
+def test_each_key_does_what_the_question_says_with_the_next_answer(embedded: Runlore) -> None:
+    old, clash = use_it(embedded, "The port is 8080"), say_it(embedded, "The port is 9090")
+    wrong, badly, later = (
+        say_it(embedded, text) for text in ("The moon is cheese", "We ship on Frday", "Tea is at four")
+    )
+
+    seen = keys(embedded, "?", "x", "y", "s", "e", "We ship on Friday\n", "n", "q")
+
+    assert seen.code == 0
+    assert "[y=replace the old one, b=both hold, n=turn it down, s=later, u=undo, ?, q]: " in seen.text
+    assert re.search(r"NOW +NEW\n +The port is 8080 +The port is 9090", seen.text)
+    assert "'x' is no answer here" in seen.text
+    assert "3 decided, 1 still waits." in seen.text
+    states = [embedded.state(each) for each in (old, clash, later, badly, wrong)]
+    assert states == ["superseded", "active", "constrained", "active", "tombstoned rejected"]
+    assert embedded.inspect(badly)["summary"] == "We ship on Friday"
+
+
+@pytest.mark.parametrize("last", ["y", "n"])
+def test_every_answer_can_be_taken_back_until_the_next_one(embedded: Runlore, last: str) -> None:
+    first, second = say_it(embedded, "Coffee is at three"), say_it(embedded, "Tea is at four")
+    before = embedded.contents()["tables"]
+
+    seen = keys(embedded, "u", last, "u", last, last, "u", "q")
+
+    assert seen.code == 0
+    assert "There is nothing to take back." in seen.text
+    assert seen.text.count("Taken back.") == 2
+    is_first_decided = embedded.state(second) != "constrained"
+    assert is_first_decided, "the newest is asked about first, and the next answer carried it out"
+    assert embedded.state(first) == "constrained"
+    assert before != embedded.contents()["tables"]
+
+
+@pytest.mark.parametrize("end", [CTRL_C, CTRL_D, "q"])
+def test_who_leaves_finds_everything_else_as_it_was(embedded: Runlore, end: str) -> None:
+    first, second = say_it(embedded, "Coffee is at three"), say_it(embedded, "Tea is at four")
+
+    seen = keys(embedded, "y", end)
+
+    dropped = end == CTRL_C
+    assert seen.code == (130 if dropped else 0)
+    assert embedded.state(second) == ("constrained" if dropped else "active")
+    assert embedded.state(first) == "constrained"
+    assert ("The last answer was dropped; it still waits." in seen.text) == dropped
+
+
+@pytest.mark.req("LRN-14")
+def test_both_hold_is_an_answer_and_is_not_asked_again(embedded: Runlore) -> None:
+    old, new = use_it(embedded, "The port is 8080"), say_it(embedded, "The port is 9090")
+
+    keys(embedded, "b", "q")
+
+    assert (embedded.state(old), embedded.state(new)) == ("active", "active")
+    assert embedded.json("inbox")["items"] == []
+
+
+@pytest.mark.req("TNT-2")
+def test_what_comes_from_outside_is_named_and_used_by_a_second_yes_alone(
+    embedded: Runlore, other: Runlore
+) -> None:
+    other.learn("The codename is Atlas")
+    use_it(embedded, "Tea is at four")
+    embedded.json("memory", "import", other.json("memory", "export")["path"])
+    record = embedded.json("inbox")["items"][0]["id"]
+
+    refused = keys(embedded, "y", "n", "q")
+    assert "comes from outside: " in refused.text
+    assert embedded.state(record) == "constrained"
+
+    keys(embedded, "y", "y", "q")
+    assert embedded.state(record) == "active"
+
+
+def test_somebody_else_deciding_meanwhile_is_told_and_the_rest_goes_on(embedded: Runlore) -> None:
+    say_it(embedded, "Coffee is at three")
+    record = say_it(embedded, "Tea is at four")
+
+    def other_decides() -> str:
+        assert embedded.forked("memory", "review", "reject", record).code == 0
+        return "q"
+
+    seen = here(embedded, "inbox", answers=("y", other_decides))
+
+    assert "Not done: " in seen.text
+    assert "[record." in seen.text
+    assert "0 decided, 1 still waits." in seen.text
+    assert embedded.state(record) == "tombstoned rejected"
+
+
+@pytest.mark.req("SUR-10")
+def test_an_id_may_be_written_as_any_beginning_that_names_one_thing(embedded: Runlore) -> None:
+    first, second = say_it(embedded, "Coffee is at three"), say_it(embedded, "Tea is at four")
+    shared = next(at for at, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
+
+    assert embedded.inspect(first[: shared + 1])["record_id"] == first
+    ambiguous = embedded.fails("memory", "inspect", first[:shared])
+    assert (ambiguous.exit_code, ambiguous.code) == (2, "id.ambiguous")
+    assert embedded.fails("memory", "inspect", "rec_zzzz").code == "record.not-found"
+    embedded.text("memory", "inspect", second)
+    assert embedded.inspect("last")["record_id"] == second
+    embedded.text("memory", "list", "--state", "constrained")
+    assert embedded.inspect("@2")["record_id"] == first
+    assert embedded.fails("memory", "inspect", "@3").code == "id.listed"
+    assert embedded.fails("memory", "inspect", "last").code == "id.last"
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_no_line_of_the_list_is_wider_than_the_terminal(embedded: Runlore, columns: int) -> None:
+    use_it(embedded, "The port of the staging server is 8080")
+    say_it(
+        embedded, "The port of the staging server is 9090, and that of the other one is not known to anybody"
+    )
+
+    shown = embedded.text("inbox", columns=columns).splitlines()
+
+    commands = re.compile(r"`[^`]+`")
+    assert [line for line in shown if len(line) > columns and not commands.search(line)] == []
+
+
+@pytest.mark.req("AGT-4")
+def test_each_line_of_what_is_asked_for_is_a_line_on_the_screen(embedded: Runlore) -> None:
+    use_it(embedded, "The port is 8080")
+    say_it(embedded, "The port is 9090\nand that is sure")
+    say_it(embedded, "Tea is at four\nin the kitchen")
+    ask_for(embedded, command="make # all of it\ntouch made", limits={"seconds": 9})
+
+    seen = keys(embedded, "s", "s", "s").text
+
+    assert "   shell\n   command:\n     make # all of it\n     touch made\n" in seen
+    assert '   limits:\n     {"seconds":9}\n' in seen
+    assert re.search(r"The port is 8080 +The port is 9090 *\n +and that is sure", seen)
+    assert "   Tea is at four\n   in the kitchen\n" in seen
+
+
+def test_an_answer_that_cannot_be_carried_out_any_more_is_told_as_dropped(embedded: Runlore) -> None:
+    say_it(embedded, "Coffee is at three")
+    record = say_it(embedded, "Tea is at four")
+    settings = embedded.home / "config.toml"
+
+    def break_off() -> str:
+        settings.write_text("[")
+        return "y"
+
+    seen = here(embedded, "inbox", answers=(break_off,))
+    settings.unlink()
+
+    assert seen.code != 0
+    assert "The last answer was dropped; it still waits." in seen.text
+    assert embedded.state(record) == "constrained"
+
+
+def test_what_is_changed_is_said_to_be_used_and_shown_as_changed(embedded: Runlore) -> None:
+    say_it(embedded, "Coffee is at three")
+    say_it(embedded, "Tea is at for")
+
+    seen = keys(embedded, "\x1b[A", "e", "Tea is at four\n", "q").text
+
+    assert "e=change it and use it" in seen
+    assert "Done: change it and use it: Tea is at four\n" in seen
+    assert "   That key is no answer here" in seen
+    assert "\\x1b" not in seen
+
+
+def test_a_list_of_one_kind_counts_that_kind_alone(embedded: Runlore) -> None:
+    say_it(embedded, "Tea is at four")
+    dead_job(embedded)
+
+    assert embedded.text("inbox", "--kind", "candidate").startswith("1 waits for you: 1 memory.\n")
+    assert embedded.text("inbox", "--kind", "conflict") == "None of that kind waits.\n"
+
+
+def test_the_name_of_what_is_new_is_taken_as_it_is_written(embedded: Runlore) -> None:
+    embedded.text("memory", "inspect", say_it(embedded, "Tea is at four"))
+
+    for name in ("last", "@1"):
+        assert embedded.json("session", "create", "--id", name)["session_id"] == name
+
+
+@pytest.mark.req("SUR-10")
+def test_a_beginning_names_one_of_the_store_or_what_the_inbox_has_printed_so(embedded: Runlore) -> None:
+    ids = [say_it(embedded, f"{drink} is at four") for drink in ("Tea", "Milk", "Juice", "Water")]
+    embedded.text("memory", "inspect", ids[0])
+    failure = embedded.fails("memory", "inspect", ids[0][:10])
+    assert failure.code == "id.ambiguous", "the last list alone makes nothing the only one"
+    (enough,) = map(int, re.findall(r"write (\d+) characters", failure.said))
+    assert [embedded.inspect(each[:enough])["record_id"] for each in ids] == ids
+
+    shown = embedded.text("inbox")
+    short = re.findall(r"^@\d +memory +(\S+)", shown, re.MULTILINE)
+    assert [embedded.inspect(each)["record_id"] for each in short] == ids[::-1]
+    embedded.text("memory", "inspect", ids[0])
+    assert "showed 1 thing " in f"{embedded.fails('forget', '@2').said}"
+
+
+def test_the_hint_below_the_list_names_something_that_can_be_used(embedded: Runlore) -> None:
+    use_it(embedded, "The port is 8080")
+    say_it(embedded, "The port is 9090")
+    assert "review confirm" not in embedded.text("inbox")
+    say_it(embedded, "Tea is at four")
+
+    assert "`runlore memory review confirm @2` uses one" in embedded.text("inbox")

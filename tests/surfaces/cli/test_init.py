@@ -1,0 +1,230 @@
+"""The first minute: what a machine's sessions teach, and each step from there, taken, refused or undone."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runlore.cli.init import choose_newest
+from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
+from tests.console_blocks import blocks
+from tests.fakes import START
+from tests.surfaces.at_terminal import CTRL_C, CTRL_D, Seen, here
+from tests.surfaces.cli.first_minute import RULE, WIDTHS, fill, play, recording
+from tests.surfaces.cli.test_connect import agents_files
+from tests.surfaces.command_line import Runlore
+from tests.surfaces.transcripts import add_turns
+
+pytestmark = pytest.mark.req("INT-5", "SUR-7")
+
+SOURCE = TranscriptSource(path="/a", agent=TranscriptAgent.CODEX, modified_at=START)
+STEPS = ["learn", "review", "save", "mount", "connect claude-code"]
+NARROW = 40
+README = Path(__file__).parents[3] / "README.md"
+
+
+@pytest.fixture
+def machine(clean_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runlore]:
+    """A home with a few sessions, where nobody has called Runlore; no daemon outlives the test."""
+    monkeypatch.setenv("RUNLORE_PORT", "0")
+    fill(clean_home)
+    lore = Runlore(clean_home / "runlore")
+    yield lore
+    lore.run("down")
+
+
+def steps(lore: Runlore) -> list[str]:
+    """What is left to do."""
+    return [step["step"] for step in lore.json("init")["steps"]]
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_the_first_minute_is_as_recorded_and_all_of_it_can_be_undone(
+    machine: Runlore, clean_home: Path, columns: int
+) -> None:
+    before = agents_files(clean_home)
+    first = play(machine, clean_home, columns)
+
+    assert first.code == 0
+    assert first.text.splitlines() == recording(columns).read_text("utf-8").splitlines()
+    assert set(before) < set(agents_files(clean_home))
+    again = machine.text("init")
+    assert "Already set up: 4 sessions stored\nAlready set up: 1 skill in use, in ~/" in again
+    assert "Already set up: claude-code, no report yet\n" in again
+    assert steps(machine) == []
+    machine.json("disconnect", "claude-code")
+    machine.json("skill", "unmount")
+    assert agents_files(clean_home) == before
+    assert steps(machine) == ["mount", "connect claude-code"]
+
+
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D, "q\n"], ids=["interrupted", "ended", "q"])
+def test_who_stops_at_a_question_leaves_a_whole_state_from_which_it_goes_on(
+    machine: Runlore, clean_home: Path, key: str
+) -> None:
+    before = agents_files(clean_home)
+    stopped = [stop_at(machine, key) for _ in range(2)]
+    # The first question was answered by nobody: nothing was made.
+    assert (machine.home.exists(), steps(machine)) == (False, STEPS)
+
+    stopped.append(stop_at(machine, "y\n", key))
+    assert steps(machine) == STEPS[1:]
+    stopped.append(stop_at(machine, "n\n", "y\n", "y\n", key))
+    assert steps(machine) == ["review", "mount", "connect claude-code"]
+    stopped.append(stop_at(machine, "n\n", "n\n", key))
+    assert steps(machine) == ["review", "mount", "connect claude-code"]
+    assert agents_files(clean_home) == before
+    machine.json("doctor")
+
+    assert {seen.code for seen in stopped} == {130 if key == CTRL_C else 0}
+    assert all("Stopped; what was done before stays." in seen.text for seen in stopped)
+    assert not any("Traceback" in seen.text for seen in stopped)
+
+
+def stop_at(lore: Runlore, *answers: str) -> Seen:
+    return here(lore, "init", answers=answers, columns=80)
+
+
+def test_who_says_no_to_everything_has_changed_nothing(machine: Runlore, clean_home: Path) -> None:
+    before = agents_files(clean_home)
+
+    seen = here(machine, "init", answers=("what\n", "n\n", "NO\n"), columns=NARROW)
+
+    assert seen.code == 0
+    assert "Answer y for yes, n for no" in seen.text
+    assert "Nothing was changed." in seen.text
+    assert (agents_files(clean_home), machine.home.exists()) == (before, False)
+    # Only a question stands in one line with its answer, and a name is never cut.
+    wide = [line for line in seen.text.splitlines() if len(line) > NARROW]
+    assert all("]: " in line or "runlore" in line for line in wide), wide
+
+
+def test_without_a_terminal_it_says_what_it_would_do_and_does_nothing(
+    machine: Runlore, clean_home: Path
+) -> None:
+    before = agents_files(clean_home)
+
+    told = machine.json("init")
+    text = machine.text("init", columns=80)
+
+    assert [(step["step"], step["is"]) for step in told["steps"]] == [(name, "would") for name in STEPS]
+    assert [each["text"] for each in told["teaches"]["statements"]] == [RULE]
+    assert "Found 4 Claude Code sessions in 1 project." in text
+    assert "\x1b" not in text
+    for step in told["steps"]:
+        assert step["command"] in text
+        words = step["command"].split()[1:]
+        assert machine.run(*words, "--help").code == 0
+    assert (agents_files(clean_home), machine.home.exists()) == (before, False)
+
+
+def test_yes_takes_what_can_be_undone_and_leaves_decisions_to_a_person(
+    machine: Runlore, clean_home: Path
+) -> None:
+    machine.serve()
+    before = agents_files(clean_home)
+
+    done = machine.json("init", "--yes")
+
+    assert [(step["step"], step["is"]) for step in done["steps"]] == [
+        ("learn", "done"),
+        ("review", "waits"),
+        ("save", "waits"),
+        ("connect claude-code", "done"),
+    ]
+    assert done["steps"][0]["answer"]["stored"] == 4
+    status = machine.json("status")
+    assert (status["waiting"], status["skills"]["active"], len(status["agents"])) == (3, 0, 1)
+    assert "Waits for you: `runlore skill save`" in machine.text("init", "--yes")
+    machine.json("disconnect", "claude-code")
+    assert agents_files(clean_home) == before
+
+
+def test_what_is_new_since_the_last_time_is_read_and_nothing_else(machine: Runlore, clean_home: Path) -> None:
+    machine.json("learn")
+    assert "learn" not in steps(machine)
+    add_turns(next(clean_home.rglob("push.jsonl")), [("Push it again", [("git push", "", 0)])])
+
+    seen = here(machine, "init", answers=("y\n", "q\n"))
+
+    assert "Found 4 transcripts (0 MB) on this machine; 1 with something new." in seen.text
+    assert "Stored 1 run of 1 session." in seen.text
+
+
+def test_a_machine_without_sessions_is_told_where_they_are_looked_for(
+    embedded: Runlore, clean_home: Path
+) -> None:
+    seen = here(embedded, "init")
+
+    assert seen.code == 0
+    assert "No session of any agent was found." in seen.text
+    assert "  ~/.claude/projects\n" in seen.text
+    assert embedded.json("init")["steps"] == []
+    (clean_home / ".codex").mkdir()
+    assert steps(embedded) == []
+    (clean_home / ".codex" / "config.toml").touch()
+    assert steps(embedded) == ["connect codex"]
+
+
+def test_an_agent_whose_settings_cannot_be_read_is_left_out_and_said_so(
+    machine: Runlore, clean_home: Path
+) -> None:
+    (clean_home / ".claude" / "settings.json").write_text("{ not json")
+
+    told = machine.json("init")["steps"]
+    seen = here(machine, "init", answers=("n\n",))
+    done = machine.text("init", "--yes")
+
+    assert [(each["step"], each["is"]) for each in told][-1] == ("connect claude-code", "cannot")
+    assert "cannot be understood" in told[-1]["problem"]
+    assert f"This cannot be done: {told[-1]['problem']}\n" in seen.text
+    assert f"Connect Claude Code cannot be done: {told[-1]['problem']}\n" in done
+    assert "cannot be done: " in machine.text("init")
+
+
+def test_the_command_alone_is_the_first_minute_until_something_is_stored(machine: Runlore) -> None:
+    first = here(machine, answers=("q\n",))
+    piped = machine.run()
+    machine.json("memory", "list")
+    later = here(machine)
+
+    assert "Found 4 Claude Code sessions" in first.text
+    assert piped.code == later.code == 2
+    assert "Usage: runlore" in piped.err
+    assert "Usage: runlore" in later.text
+
+
+@given(sizes=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 50)), max_size=12), room=st.integers(0, 30))
+def test_the_newest_are_read_as_far_as_there_is_room(sizes: list[tuple[int, int]], room: int) -> None:
+    found = [
+        replace(SOURCE, path=f"/{number}", bytes=size, modified_at=START - timedelta(days=days))
+        for number, (size, days) in enumerate(sizes)
+    ]
+
+    chosen = choose_newest(found, room)
+
+    assert [each for each in found if each in chosen] == list(chosen)
+    assert sum(each.bytes for each in chosen) <= room or len(chosen) == 1
+    left = [each for each in found if each not in chosen]
+    oldest = min((each.modified_at for each in chosen), default=START)
+    assert all(each.modified_at <= oldest for each in left)
+    assert bool(chosen) == bool(found)
+
+
+def test_the_document_is_one_and_holds_what_learn_tells(machine: Runlore) -> None:
+    dry = machine.json("learn", "--dry-run")
+    done = machine.run("init", "--json")
+
+    assert (done.code, done.err) == (0, "")
+    assert {**json.loads(done.out)["teaches"], "report": None} == dry
+
+
+def test_the_screen_in_the_readme_is_as_recorded() -> None:
+    (shown,) = [block for block in blocks(README.read_text("utf-8")) if block.language == "text"]
+
+    assert "\n".join(shown.lines) in recording(80).read_text("utf-8")
