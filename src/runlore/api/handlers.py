@@ -188,9 +188,13 @@ async def healthz(call: ApiCall) -> Response:  # noqa: ARG001
     return document({"status": "ok"})
 
 
-def readyz(call: ApiCall) -> Response:
+async def readyz(call: ApiCall) -> Response:
     """Whether the boot is done and the store accepts writes; if not, why. It needs no token."""
-    reasons = call.service.health.reasons()
+    health = call.service.health
+    # Most probes wait for no thread, however busy the others are.
+    reasons = health.recent_reasons()
+    if reasons is None:
+        reasons = await run_in_threadpool(health.reasons)
     return document({"ready": not reasons, "reasons": list(reasons)}, status=503 if reasons else 200)
 
 

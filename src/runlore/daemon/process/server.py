@@ -17,9 +17,10 @@ from runlore.config.settings import Settings
 from runlore.daemon.boot import boot_daemon
 from runlore.daemon.clean_stop import note_clean_stop
 from runlore.daemon.parts import Parts
+from runlore.daemon.process.personas import settle_own_persona
 from runlore.daemon.process.tokens import TokenBook, operator_secret, token_book
 from runlore.daemon.wiring import open_parts
-from runlore.domain.errors import Invalid, RunloreError, Unavailable
+from runlore.domain.errors import INDEX_BUILDING, Invalid, RunloreError, Unavailable
 
 INCOMING_FOLDER = "incoming"
 GRACE_S = 10
@@ -80,6 +81,10 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _reasons(failure: RunloreError | None) -> tuple[str, ...]:
+    return () if failure is None else (failure.with_code,)
+
+
 class Health:
     """Whether the daemon can do its work, and why not."""
 
@@ -103,22 +108,26 @@ class Health:
 
     def reasons(self) -> tuple[str, ...]:
         """Why it is not ready; nothing when it is."""
+        asked = self._asked
+        reasons = self.recent_reasons()
+        if reasons is not None:
+            return reasons
+        with self._asking:
+            if self._asked is asked:
+                self._asked = (self._elapsed(), self.failure() or self._building())
+            return _reasons(self._asked[1] if self._asked else None)
+
+    def recent_reasons(self) -> tuple[str, ...] | None:
+        """As `reasons`, where the store need not be asked. It is asked at most once a second: probes need no
+        token, and keep no writer waiting."""
         if self._stopping:
             return ("the daemon is stopping",)
         if not self._is_ready:
             return ("the daemon is starting",)
-        failure = self._recent_failure()
-        return () if failure is None else (failure.with_code,)
-
-    def _recent_failure(self) -> RunloreError | None:
-        """As `failure`, asked at most once a second: probes need no token, and keep no writer waiting."""
-        now, asked = self._elapsed(), self._asked
-        if asked is not None and (now - asked[0] < _PROBE_S or self._asking.locked()):
-            return asked[1]
-        with self._asking:
-            if self._asked is asked:
-                self._asked = (now, self.failure())
-            return self._asked[1] if self._asked else None
+        asked = self._asked
+        if asked is None or not (self._elapsed() - asked[0] < _PROBE_S or self._asking.locked()):
+            return None
+        return _reasons(asked[1])
 
     def failure(self) -> RunloreError | None:
         """What keeps the store from accepting writes. A transaction that writes nothing finds out, and ends
@@ -129,6 +138,16 @@ class Health:
         except RunloreError as error:
             return error
         return self._parts.store.refusal()
+
+    def _building(self) -> RunloreError | None:
+        """What the next search would wait for."""
+        if not any(follower.is_behind() for follower in self._parts.followers):
+            return None
+        return Unavailable(
+            "the search index is being built: searches wait for it",
+            code=INDEX_BUILDING,
+            hint="ask again in a few seconds; what is stored is safe",
+        )
 
     def refusal_code(self) -> str:
         """The code of what keeps writes from being accepted, as far as that is known by now; else nothing."""
@@ -172,6 +191,7 @@ def open_service(plan: Plan) -> Iterator[Service]:
     try:
         boot_daemon(parts)
         operator_secret(parts)
+        settle_own_persona(parts)
         # What a daemon that died was receiving is of no use to anybody.
         shutil.rmtree(os.path.join(plan.state_root, INCOMING_FOLDER), ignore_errors=True)
         yield service(parts, plan.server)
