@@ -3,7 +3,7 @@
 This module says what a record is and which moves are legal. `audit` makes the moves and their events.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
@@ -240,6 +240,20 @@ class Record:
             return frozenset(self.source.record_ids)
         runs = (reference.run_id for reference in self.evidence_refs)
         return frozenset((*self.source.record_ids, *filter(None, runs)))
+
+    @property
+    def support_refs(self) -> tuple[EvidenceRef, ...]:
+        """All that may speak for it: its evidence, and the run that it comes from."""
+        run_id = self.source.run_id
+        if run_id is None or any(reference.run_id == run_id for reference in self.evidence_refs):
+            return self.evidence_refs
+        return (*self.evidence_refs, EvidenceRef(run_id=run_id))
+
+    def evidence_with(self, more: Iterable[EvidenceRef]) -> tuple[EvidenceRef, ...]:
+        """Its evidence and more, each once, as many as a record may have."""
+        own = self.support_refs
+        fresh = dict.fromkeys(reference for reference in more if reference not in own)
+        return (*self.evidence_refs, *fresh)[: limits.EVIDENCE_REFS_MAX]
 
     def is_expired(self, now: datetime) -> bool:
         """Whether `expires_at` has come: it is honoured to the millisecond, at read time."""

@@ -143,6 +143,10 @@ def test_what_only_looks_like_a_label_is_none(request_text: str) -> None:
             [(FACT, "a is b"), (FACT, "c is d"), (FACT, "e is f")],
         ),
         ("Fact: a is b\n- build it", [(FACT, "a is b")]),
+        *(
+            (f"Fact: a is b\n{verb} c is d", [(FACT, "a is b")])
+            for verb in ("remember that", "merk dir, dass")
+        ),
         ("Preference: reply only in French", [(PREFERENCE, "reply only in French")]),
         ("Preference: always reply exactly as asked", [(PREFERENCE, "always reply exactly as asked")]),
         ("Fact: run `make test` first", [(FACT, "run `make test` first")]),

@@ -27,6 +27,8 @@ def told(request: str) -> list[tuple[Kind, str]]:
         ("remember that I deploy on Fridays", [FRIDAYS]),
         ("Please remember: the staging port is 5433", [PORT]),
         ("Please remember this: the staging port is 5433.", [PORT]),
+        ("Merke dir bitte: der Port ist 5433", [(FACT, "der Port ist 5433")]),
+        ("Retiens, s'il te plaît : le port est 5433", [(FACT, "le port est 5433")]),
         ("Fix the tests. Also remember the staging port is 5433", [PORT]),
         ("Could you please keep in mind that I deploy on Fridays?", [FRIDAYS]),
         ("I'd like you to remember that I deploy on Fridays. Then run the tests.", [FRIDAYS]),

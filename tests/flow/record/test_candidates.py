@@ -160,6 +160,9 @@ def test_what_its_author_proposes_again_waits_once_with_the_evidence_of_both(wor
     assert (first.was_proposed_before, again.was_proposed_before) == (False, True)
     assert (third, again.summary, again.evidence_refs) == (again, first.summary, tuple(notes))
     assert [event.reason for event in world.operator.history(first.record_id)] == ["", "proposed again"]
+    run = world.finished("The codename is Atlas.")
+    seen = candidate(world.operator, source=Source(session_id=run.session_id, run_id=run.run_id))
+    assert seen.evidence_refs == (*notes, EvidenceRef(run_id=run.run_id)), "who says it again speaks for it"
     habits = [world.propose("editor", "vim") for _ in range(3)]
     assert [habit.revision for habit in habits] == [1, 2, 2]
     listed = world.operator.review_list(ops.ReviewRequest()).items

@@ -10,6 +10,7 @@ from runlore.domain.record import (
     PolicyDecision,
     PublishTier,
     Record,
+    Source,
     StateReason,
     VerificationStatus,
 )
@@ -47,8 +48,9 @@ def posted(world: World, **fields: Any) -> Record:
         ({"publication": {"allow_api_origin_active_publication": True}}, PublishTier.ACTIVE),
     ],
 )
+@pytest.mark.parametrize("is_source", [False, True], ids=["evidence", "source"])
 def test_a_candidate_posted_again_with_support_raises_or_escalates_the_provisional_one(
-    world: World, fields: dict[str, Any], tier: PublishTier
+    world: World, fields: dict[str, Any], tier: PublishTier, is_source: bool
 ) -> None:
     put_policy(world, **fields)
     first = posted(world)
@@ -58,7 +60,11 @@ def test_a_candidate_posted_again_with_support_raises_or_escalates_the_provision
     assert listed(world) == [], "the same without any support says nothing new"
     run = world.finished(f"Fact: {CONTENT}.")
 
-    again = posted(world, evidence_refs=(EvidenceRef(run_id=run.run_id, event_number=run.input_number),))
+    named = EvidenceRef(run_id=run.run_id, event_number=run.input_number)
+    where: dict[str, Any] = (
+        {"source": Source(run_id=run.run_id)} if is_source else {"evidence_refs": (named,)}
+    )
+    again = posted(world, **where)
 
     assert (again.state_reason, again.duplicate_of) == (StateReason.DUPLICATE, first.record_id)
     now = world.record(first)

@@ -54,6 +54,7 @@ def _words(text: str) -> frozenset[str]:
 TASK_WORDS = _words(
     "please now then next can could would will reply respond answer thanks thank bitte jetzt dann danke"
     " antworte merci maintenant ensuite réponds ahora luego responde gracias"
+    " remember merk merke retiens souviens-toi recuerda"
 )
 """What a line begins with that goes on with the task: it does not go on with what was labelled above it."""
 

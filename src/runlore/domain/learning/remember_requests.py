@@ -60,7 +60,8 @@ _VERB = (
 )
 # What says no more than "remember" does.
 _LASTING = (
-    r"(?:,?[ \t]{1,4}(?:always|please|forever|permanently|from[ \t]now[ \t]on"
+    r"(?:,?[ \t]{1,4}(?:always|please|bitte|s['’]il[ \t](?:te|vous)[ \t]pla[iî]t|por[ \t]favor"
+    r"|forever|permanently|from[ \t]now[ \t]on"
     r"|for[ \t](?:good|later|me|next[ \t]time|the[ \t]future))(?=[ \t:：,]),?)?"
 )
 _ASKED = re.compile(

@@ -54,7 +54,7 @@ from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.capture.uncaptured import note_unlooked
 from runlore.flow.model_budget import MODEL_BUDGET, BudgetedModels, budget_renews_at
 from runlore.flow.origins import record_outside, trace_text
-from runlore.flow.publish.promote_tier import amend, note_support, with_evidence
+from runlore.flow.publish.promote_tier import amend, note_support
 from runlore.flow.queueing import queue_recurring
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.ids import Ids
@@ -232,8 +232,8 @@ def note_said_again(
     refs = new.evidence_refs
     if not new.provenance.tainted:
         note_support(tx, ids, known, act, origin=Origin.DAEMON, evidence=refs, is_wish=is_wish)
-    elif with_evidence(known, refs) != known.evidence_refs:
-        amend(tx, known, replace(known, evidence_refs=with_evidence(known, refs)), act)
+    elif (evidence := known.evidence_with(refs)) != known.evidence_refs:
+        amend(tx, known, replace(known, evidence_refs=evidence), act)
 
 
 def _sieve(sight: CaptureView, known: Sequence[Statement] = ()) -> Sieve:

@@ -170,7 +170,7 @@ class Reviewing:
         act = _act(reviewed, done=f"it repeats {twin.record_id}")
         end_as_duplicate(tx, candidate, twin, act, terms=_terms(reviewed))
         if not candidate.provenance.tainted:
-            note_support(tx, self.ids, twin, act, origin=candidate.origin, evidence=candidate.evidence_refs)
+            note_support(tx, self.ids, twin, act, origin=candidate.origin, evidence=candidate.support_refs)
 
 
 def evidence_sources(memories: RunMemories, policy: LearningPolicy, beat: Beat = skip_beat) -> Sources:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.domain import limits
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.policies.learning_policy import LearningPolicy, Mode
 from runlore.domain.record import (
@@ -65,7 +64,7 @@ def raise_tier(
         verification_status=verification,
         policy_decision=decision,
         policy_actor=act.actor,
-        evidence_refs=with_evidence(record, evidence),
+        evidence_refs=record.evidence_with(evidence),
         revalidate_at=revalidate_at or record.revalidate_at,
     )
     return amend(tx, record, after, act)
@@ -110,7 +109,7 @@ def note_support(
 
     What a caller of the API named as evidence never counts for what Runlore captured itself.
     """
-    refs = with_evidence(record, evidence)
+    refs = record.evidence_with(evidence)
     trusted = origin is Origin.DAEMON or record.origin is Origin.API
     after = replace(record, evidence_refs=refs) if trusted else record
     if record.kind not in PROMPT_KINDS or record.provenance.tainted:
@@ -123,8 +122,3 @@ def note_support(
             after = replace(after, verification_status=VerificationStatus.PENDING)
             queue(tx, ids, JobKind.VERIFY, [record.record_id], at=act.at)
     return record if after == record else amend(tx, record, after, act)
-
-
-def with_evidence(record: Record, evidence: tuple[EvidenceRef, ...]) -> tuple[EvidenceRef, ...]:
-    """A record's evidence and more, each once, as many as a record may have."""
-    return tuple(dict.fromkeys((*record.evidence_refs, *evidence)))[: limits.EVIDENCE_REFS_MAX]

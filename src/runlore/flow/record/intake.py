@@ -55,8 +55,7 @@ def propose_once(tx: Transaction, intake: Intake, draft: Draft) -> Record:
     known = _waiting_alike(tx, new, intake.act)
     if known is None:
         return propose(tx, intake, [draft])[0]
-    fresh = [ref for ref in new.evidence_refs if ref not in known.evidence_refs]
-    refs = (*known.evidence_refs, *fresh)[: limits.EVIDENCE_REFS_MAX]
+    refs = known.evidence_with(new.support_refs)
     if known.was_proposed_before and refs == known.evidence_refs:
         # It is noted once that it was said again: an author who goes on saying it fills no history.
         return known
