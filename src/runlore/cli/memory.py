@@ -15,7 +15,7 @@ from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.lazy import dataclass
-from runlore.domain.record import PERSON_KINDS, JsonObject, Kind, RecordId
+from runlore.domain.record import PERSON_KINDS, REVIEWED_KINDS, JsonObject, Kind, RecordId, State
 from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
 
@@ -34,12 +34,21 @@ def list_records(call: Invocation, where: options.FilterOptions, page: options.P
     with call.operations() as operations:
         found = operations.list_records(request)
         folders = call.project_folders(operations, found.items)
+        is_waiting = not found.items and not call.as_json and _any_waiting(operations, request.filters)
+    empty = "No records match; some that wait do: runlore inbox" if is_waiting else "No records match."
     call.answer(
         answers.write(found),
-        lambda: record_tables.show_records(
-            found.items, found.next_cursor, empty="No records match.", folders=folders
-        ),
+        lambda: record_tables.show_records(found.items, found.next_cursor, empty=empty, folders=folders),
     )
+
+
+def _any_waiting(operations: ops.Operations, filters: ops.Filters) -> bool:
+    """Whether a list of what is in use, which is empty, would show something among what waits."""
+    if filters.states or filters.as_of is not None:
+        return False
+    kinds = filters.kinds or REVIEWED_KINDS
+    waiting = replace(filters, states=frozenset({State.CONSTRAINED}), kinds=kinds)
+    return bool(operations.list_records(ops.ListRequest(filters=waiting, limit=1)).items)
 
 
 @command(memory, "inspect")

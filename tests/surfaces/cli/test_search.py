@@ -26,6 +26,17 @@ def moment_after(runlore: Runlore, record_id: str) -> str:
     return str(runlore.items("memory", "history", record_id)[-1]["at"])
 
 
+@pytest.mark.req("LAY-4", "SUR-8")
+def test_a_list_of_what_is_in_use_says_where_something_waits(embedded: Runlore) -> None:
+    assert embedded.run("memory", "list").out == "No records match.\n"
+    embedded.find("Deploy on friday after the tests")
+
+    waiting = embedded.run("memory", "list", "--layer", "semantic")
+    assert "some that wait do: runlore inbox" in waiting.out
+    for narrowed in (("--layer", "procedural"), ("--state", "tombstoned"), ("--as-of", "2020-01-01")):
+        assert embedded.run("memory", "list", *narrowed).out == "No records match.\n"
+
+
 @pytest.mark.req("RET-4", "SUR-8")
 def test_by_default_the_active_records_that_a_person_stored_are_searched(runlore: Runlore) -> None:
     preference = runlore.prefer("deploy day", "friday")
