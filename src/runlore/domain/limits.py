@@ -99,10 +99,11 @@ JOB_ATTEMPTS_MAX = 8
 JOB_BACKOFF_S_MAX = 600
 JOB_POSTPONED_S_MAX = 60
 JOB_LEASE_S = 30
-# No job is postponed, and none is leased, for longer: what says so was written by a clock that was ahead.
+# No job is postponed, and nothing is leased, for longer: what says so was written by a clock that was ahead.
 JOB_DUE_S_MAX = 2 * 86_400
 JOB_LEASE_S_MAX = 3_600
 PROCESS_LEASE_S = 30
+PROCESS_LEASE_S_MAX = 3_600
 PROCESS_HEARTBEAT_S = 5
 
 MODEL_QUESTION_BYTES_MAX = 1024**2

@@ -109,7 +109,7 @@ class Runs(Protocol):
         in `owing_memory` a run that cannot be read is left out, so that it keeps no other one waiting."""
 
     def list_abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
-        """Open runs whose executor's lease has lapsed, or is unknown."""
+        """Open runs whose executor's lease has lapsed, is unknown, or is longer than any is given."""
 
     def owing_memory(self, *, limit: int, after: RunId | None = None) -> tuple[Run, ...]:
         """Terminal runs whose memory is `pending`, by id."""

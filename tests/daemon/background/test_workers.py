@@ -95,6 +95,22 @@ class TestRunsOfDeadProcesses:
         with world.parts.store.snapshot() as snapshot:
             assert dict(snapshot.processes.leases()) == {}
 
+    @pytest.mark.req("RUN-7")
+    def test_whoever_died_while_its_clock_was_ahead_keeps_its_runs_no_longer_than_others(
+        self, world: World
+    ) -> None:
+        ahead = ProcessId("proc_ahead")
+        run = world.executed(ahead)
+        until = world.clock.now() + timedelta(days=40)
+        with world.parts.store.transaction() as tx:
+            tx.processes.heartbeat(ahead, lease_until=until, description="a clock 40 days ahead")
+
+        sweep(world.parts)
+
+        assert world.operator.get_run(run.run_id).run.status is RunStatus.INTERRUPTED
+        with world.parts.store.snapshot() as snapshot:
+            assert ahead not in snapshot.processes.leases()
+
     def test_processes_that_died_long_ago_are_taken_off_the_list(self, world: World) -> None:
         Workers(replace(world.parts, process_id=ProcessId("proc_old"))).heartbeat()
         world.clock.advance(days=2)

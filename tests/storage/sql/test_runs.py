@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import product
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from runlore.domain import limits
 from runlore.domain.errors import Corrupt, Invalid, NotFound, RunloreError
 from runlore.domain.run import OPEN, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
 from runlore.domain.runs.job import JobId
@@ -163,7 +164,9 @@ def crowd(held: Store) -> list[Run]:
             opened_at=at(number % 5),
             active_at=at(number % 7),
             finished_at=None if statuses[number % 8] in OPEN else at(number % 6),
-            executor=(None, ProcessId("p1"), ProcessId("p2"), ProcessId("unknown"))[number % 4],
+            executor=(None, ProcessId("p1"), ProcessId("p2"), ProcessId("p3"), ProcessId("unknown"))[
+                number % 5
+            ],
             memory=MemoryState.PENDING
             if number % 3 == 0 and statuses[number % 8] not in OPEN
             else MemoryState.NONE,
@@ -232,7 +235,8 @@ def test_runs_that_had_ended_are_what_brute_force_finds(held: Store, crowd: list
 
 
 def test_idle_and_abandoned_runs_are_what_brute_force_finds(held: Store, crowd: list[Run]) -> None:
-    leases = {ProcessId("p1"): at(3), ProcessId("p2"): at(7)}
+    longest = timedelta(seconds=limits.PROCESS_LEASE_S_MAX)
+    leases = {ProcessId("p1"): at(3), ProcessId("p2"): at(7), ProcessId("p3"): at(7) + longest}
     with held.transaction() as tx:
         for process_id, until in leases.items():
             tx.processes.heartbeat(process_id, lease_until=until, description="")
@@ -241,7 +245,11 @@ def test_idle_and_abandoned_runs_are_what_brute_force_finds(held: Store, crowd: 
 
     for now, limit in product(map(at, (0, 3, 7, 9)), (0, 2, 99)):
         idle = [each for each in idlest if not each.executor and each.active_at < now]
-        left = [each for each in idlest if each.executor and leases.get(each.executor, START) <= now]
+        left = [
+            each
+            for each in idlest
+            if each.executor and not now < leases.get(each.executor, START) <= now + longest
+        ]
         with held.snapshot() as snapshot:
             assert list(snapshot.runs.idle_external(now, limit=limit)) == idle[:limit]
             assert list(snapshot.runs.list_abandoned(now, limit=limit)) == left[:limit]

@@ -256,7 +256,7 @@ class AgentService:
         now = self._clock.now()
         with self._store.snapshot() as snapshot:
             until = snapshot.processes.leases().get(self._process_id)
-        if until is None or until - now < _LEASE / 2:
+        if until is None or not _LEASE / 2 <= until - now <= _LEASE:
             with self._store.transaction() as tx:
                 tx.processes.heartbeat(
                     self._process_id, lease_until=now + _LEASE, description=f"runlore, pid {os.getpid()}"

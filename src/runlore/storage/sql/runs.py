@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cache
 from typing import TypeAlias, cast
 
+from runlore.domain import limits
 from runlore.domain.errors import Conflict, Corrupt, NotFound
 from runlore.domain.record import JsonObject
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId, RunStatus
@@ -259,10 +260,13 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         return self._readable(f"{condition} {order}", to_milliseconds(since), max(limit, 0))
 
     def list_abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
-        alive = "SELECT 1 FROM processes p WHERE p.process_id = r.executor AND p.lease_until_ms > ?"
+        leased = "p.lease_until_ms > ? AND p.lease_until_ms <= ?"
+        alive = f"SELECT 1 FROM processes p WHERE p.process_id = r.executor AND {leased}"
         condition = f"r.finished_at_ms IS NULL AND r.executor IS NOT NULL AND NOT EXISTS ({alive})"
         order = "ORDER BY r.active_at_ms, r.run_id LIMIT ?"
-        return self._readable(f"{condition} {order}", to_milliseconds(now), max(limit, 0))
+        now_ms = to_milliseconds(now)
+        longest_ms = now_ms + 1_000 * limits.PROCESS_LEASE_S_MAX
+        return self._readable(f"{condition} {order}", now_ms, longest_ms, max(limit, 0))
 
     def owing_memory(self, *, limit: int, after: RunId | None = None) -> tuple[Run, ...]:
         condition = "r.memory = 'pending' AND r.finished_at_ms IS NOT NULL AND r.run_id > ?"
