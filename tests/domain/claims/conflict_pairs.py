@@ -3,7 +3,8 @@
 Of 80 fresh pairs in free words, 39 of 40 clashes were missed and 3 of 40 harmless ones asked about before
 what is done by a verb was compared; 32 and 1 since. Of 200 more, half to fit on and half set aside, 27 and 24
 of 50 clashes were found and 4 and 7 of 50 harmless ones asked about; 35 and 28, none and 5, since orders have
-a subject.
+a subject. Of 92 more, English, German and French, 19 of 23 and 21 of 23 clashes were found, and 1 and none of
+23 harmless ones asked about; none and none since more of German is read.
 """
 
 CLASHING = (
@@ -340,4 +341,6 @@ HARMLESS = (
     ("Reply in Dutch", "Reply in detail"),
     ("The host is reachable", "The host is alpha"),
     ("Deploy on Fridays", "Deploy to AWS"),
+    ("Die Datenbank ist PostgreSQL", "Die Datenbank ist verschlüsselt"),
+    ("Der Dienst ist nginx", "Der Dienst ist eingerichtet"),
 )

@@ -275,10 +275,9 @@ def _is_participle(word: str, rest: Sequence[str]) -> bool:
 
 
 def _is_foreign_participle(word: str, rest: Sequence[str]) -> bool:
-    """German by its form ("geschrieben", "versioniert"), French only with what was done: names end so too."""
-    german = word.endswith("iert") or (word.startswith("ge") and word.endswith(("t", "en")))
+    """German by its form ("geschrieben", "verschlüsselt"), French only with what was done: names end so."""
     french = word.endswith(("é", "ée", "és", "ées")) and bool(rest) and rest[0] in table.PREPOSITIONS
-    return (german and len(word) > _GERMAN_CHARS_MIN) or french
+    return _GERMAN.fullmatch(word) is not None or french
 
 
 def _is_adjective(word: str) -> bool:
@@ -373,7 +372,9 @@ def _plain_forms(word: str) -> set[str]:
 _VERB = re.compile(r"\[(\w+)\] ")
 _NAMED = "kind of"
 _PLACE = "place"
-_GERMAN_CHARS_MIN = 6
+_GERMAN = re.compile(
+    r"\w{3,}iert|(?:ab|an|auf|aus|ein|vor|zu)?ge\w{4,}(?:t|en)|(?:ver|be|ent|er|zer|über|unter)\w{5,}t"
+)
 _COUNTED = ("count of", "amount of")
 _GLUED_UNIT = re.compile(r"\d[\d.,]*([^\W\d]+|[%°].?)")
 _CLOCK = re.compile(r"\d{1,2}(:\d{2}){1,2}(am|pm)?|\d{1,2}(am|pm)|\d{4}-\d{2}(-\d{2})?|q[1-4]")

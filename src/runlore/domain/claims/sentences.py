@@ -292,6 +292,8 @@ def _read(words: Sequence[Word], *, is_cut: bool = False) -> Sentence:
     spoken = [cores[at] for at in heard]
     pauses = frozenset(place for place, at in enumerate(heard) if tokens[at][1])
     terms = [plain_terms(core) if kind is _Kind.SAID else [] for core, kind in zip(cores, kinds, strict=True)]
+    if len(cores) > 1 and cores[0] in table.DEFINITE_ARTICLES:
+        terms[0] = []  # "Unsere Datenbank ist ..." says what "Die Datenbank ist ..." says
     negated = Counter(_target(terms, index) for index, kind in enumerate(kinds) if kind is _Kind.NEGATION)
     said = [core for core, kind in zip(cores, kinds, strict=True) if kind is _Kind.SAID]
     negated[UNSPACED_TARGET] = sum(len(_find_unspaced(_UNSPACED_NEGATION, core)) for core in said)

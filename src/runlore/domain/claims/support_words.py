@@ -101,6 +101,7 @@ LEAD_INS = tuple(
         *("answering your question", "the reason is that", "this is because", "that's because"),
         *("for context", "for reference", "on a side note", "au fait", "petit rappel", "je rappelle que"),
         *("souviens-toi que", "rappelle-toi que", "chez nous", "bei uns", "beachte", "beachte bitte"),
+        *("bitte beachte", "bitte beachten sie", "bitte denk daran", "veuillez noter que", "notez que"),
         *("kleiner hinweis", "wichtig", "denk daran", "vergiss nicht", "je te rappelle que"),
         *("je vous rappelle que", "ne oublie pas que", "ne oubliez pas que", "zur info", "nur zur info"),
         *(
@@ -239,7 +240,7 @@ ADVERBS = _set(
 )
 """What leaves a statement one. Any other adverb may hedge: "ideally", "reportedly"."""
 
-BEFORE_SUBJECTS = DETERMINERS | SUBJECT_PRONOUNS | NEGATIONS
+BEFORE_SUBJECTS = DETERMINERS | SUBJECT_PRONOUNS | NEGATIONS | _set("whole entire ganze gesamte")
 PLACING = subject_words.PREPOSITIONS - _set("with under from by")
 """What begins a place or a time that stands before a statement."""
 
