@@ -1,16 +1,19 @@
 """Every hint fits the surface through which it comes: over HTTP none names a command or an option."""
 
 import ast
+import inspect
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from runlore.api.app import all_endpoints
-from runlore.api.hints import ROUTES, hint_over_http
+from runlore.api.hints import COMMANDS, hint_over_http
 from runlore.api.responses import document
 from runlore.api.routes import holds_hints
+from runlore.cli.main import app
 from runlore.domain.record import JsonValue
 from runlore.ports.operations.declaration import OPERATIONS
 from tests.architecture.source_tree import PACKAGE, python_files
@@ -92,10 +95,13 @@ def test_every_answer_that_holds_hints_tells_them_so() -> None:
     assert answer["metadata"] == obstacle, "what somebody wrote is theirs"
 
 
-def test_every_route_that_a_hint_names_is_one() -> None:
-    served = {endpoint.route.at for endpoint in all_endpoints()}
-
-    assert {route.replace("{act}", "revoke") for route in ROUTES.values()} <= served
+def test_every_command_that_a_hint_names_asks_for_its_operation() -> None:
+    for words, operation in COMMANDS.items():
+        command: Any = get_command(app)
+        for word in words.split():
+            command = command.commands[word]
+        asked = inspect.getsource(inspect.unwrap(command.callback))
+        assert f"operations.{operation}" in asked, words
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from runlore.ports import operations as ops
-from runlore.ports.operations.areas import AREA_OF_VALUE, OPERATIONS_OF, load_area
+from runlore.ports.operations.areas import AREA_OF_OPERATION, AREA_OF_VALUE, AREAS, load_area
 from runlore.ports.operations.declaration import OPERATIONS
 from tests.surfaces.command_line import TIMEOUT_S, Runlore
 
@@ -86,13 +86,14 @@ def loaded(runlore: Runlore, *words: str) -> list[str]:
     return ran.stderr.split()
 
 
-def test_the_tables_of_areas_name_every_operation_and_every_value_of_each() -> None:
-    declared: dict[str, list[str]] = {}
-    for name, operation in OPERATIONS.items():
-        declared.setdefault(operation.method.__module__.rpartition(".")[2], []).append(name)
-    values = {name for area in OPERATIONS_OF for name in _own_classes(load_area(area))}
+def test_what_is_read_off_the_sources_is_what_the_areas_declare() -> None:
+    methods = {
+        name: each for name, each in inspect.getmembers(ops.Operations, inspect.isfunction) if name[0] != "_"
+    }
+    values = {name for area in AREAS for name in _own_classes(load_area(area))}
 
-    assert {area: " ".join(names) for area, names in declared.items()} == OPERATIONS_OF
+    assert {name: each.__module__.rpartition(".")[2] for name, each in methods.items()} == AREA_OF_OPERATION
+    assert {name: each.method for name, each in OPERATIONS.items()} == methods
     assert values - set(AREA_OF_VALUE) == set()
     assert [name for name in AREA_OF_VALUE if not hasattr(ops, name)] == []
 

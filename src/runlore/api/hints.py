@@ -6,58 +6,60 @@ Our own client, by which the command line asks a daemon, is told the commands.
 
 import re
 
+from runlore.ports.operations.declaration import OPERATIONS
+
 OWN_AGENT = b"runlore/"
 # The fields of answers in which we say what to do.
 HINTS = frozenset({"hint", "file_remark"})
-# Each command that a hint names, and the call that does the same; a route takes what the command takes.
-ROUTES = {
-    "approvals list": "GET /v1/approvals",
-    "backup": "POST /v1/backup",
-    "capture backfill": "POST /v1/capture/backfill",
-    "capture resume": "POST /v1/capture/resume",
-    "doctor": "POST /v1/doctor",
-    "jobs retry": "POST /v1/jobs/{job_id}/retry",
-    "folder bind": "PUT /v1/folders/{folder_id}",
-    "jobs work": "POST /v1/jobs/work",
-    "learning candidates get": "GET /v1/learning-candidates/{record_id}",
-    "memory export": "POST /v1/memory/export",
-    "memory history": "GET /v1/memory/records/{record_id}/history",
-    "memory inspect": "GET /v1/memory/records/{record_id}",
-    "memory list": "GET /v1/memory/records",
-    "memory radar add": "POST /v1/memory/radar",
-    "memory radar log": "GET /v1/memory/radar/log",
-    "memory radar undo": "POST /v1/memory/radar/{record_id}/undo",
-    "policy show": "GET /v1/policies/{name}",
-    "session list": "GET /v1/sessions",
-    "session persona list": "GET /v1/personas",
-    "session run artifacts": "GET /v1/runs/{run_id}/artifacts",
-    "session run cancel": "POST /v1/runs/{run_id}/cancel",
-    "session runs": "GET /v1/runs",
-    "session show": "GET /v1/sessions/{session_id}",
-    "skill accept": "POST /v1/skills/{name}/accept",
-    "skill curate": "POST /v1/skills/curate",
-    "skill curations": "GET /v1/skill-curations",
-    "skill list": "GET /v1/skills",
-    "skill restore": "POST /v1/skills/{name}/restore",
-    "skill settle": "POST /v1/skills/{name}/settle",
-    "skill rollout revoke": "POST /v1/learning-skills/{name}/revoke",
-    "skill rollout status": "GET /v1/learning-skills",
-    "skill rollout trial": "POST /v1/learning-skills/{name}/trial",
-    "skill rollout": "POST /v1/learning-skills/{name}/{act}",
-    "skill suggestions list": "GET /v1/skill-suggestions",
-    "skill suggestions show": "GET /v1/skill-suggestions/{name}",
-    "skill view": "GET /v1/skills/{name}",
-    "token create": "POST /v1/tokens",
-    "token list": "GET /v1/tokens",
-    "token revoke": "POST /v1/tokens/{name}/revoke",
-    "why": "GET /v1/runs/{run_id}/receipt",
+# Each command that a hint names, and the operation that it asks for; a route takes what the command takes.
+COMMANDS = {
+    "approvals list": "list_approvals",
+    "backup": "backup",
+    "capture backfill": "backfill_capture",
+    "capture resume": "resume_capture",
+    "doctor": "doctor",
+    "folder bind": "put_folder",
+    "jobs retry": "retry_job",
+    "jobs work": "work_jobs",
+    "learning candidates get": "get_candidate",
+    "memory export": "export",
+    "memory history": "history",
+    "memory inspect": "get_record",
+    "memory list": "list_records",
+    "memory radar add": "radar_add",
+    "memory radar log": "radar_log",
+    "memory radar undo": "radar_undo",
+    "policy show": "get_policy",
+    "session list": "list_sessions",
+    "session persona list": "list_personas",
+    "session run artifacts": "list_artifacts",
+    "session run cancel": "cancel_run",
+    "session runs": "list_runs",
+    "session show": "get_session",
+    "skill accept": "accept_skill",
+    "skill curate": "curate_skills",
+    "skill curations": "list_curations",
+    "skill list": "list_skills",
+    "skill restore": "restore_skill",
+    "skill rollout revoke": "revoke_promoted",
+    "skill rollout rollback": "rollback_promoted",
+    "skill rollout status": "list_promoted",
+    "skill rollout trial": "try_promoted",
+    "skill settle": "settle_skill_file",
+    "skill suggestions list": "list_suggestions",
+    "skill suggestions show": "get_suggestion",
+    "skill view": "get_skill",
+    "token create": "create_token",
+    "token list": "list_tokens",
+    "token revoke": "revoke_token",
+    "why": "receipt",
 }
 # These say yes; any other option has a value.
 _YES = frozenset({"accept-untrusted", "apply", "dry-run", "force", "on-my-word", "repair", "yes"})
 # A field that has another name than the option.
 _FIELDS = {"yes": "confirm"}
 _LISTS = frozenset({"both-hold"})
-_NAMES = "|".join(sorted(map(re.escape, ROUTES), key=len, reverse=True))
+_NAMES = "|".join(sorted(map(re.escape, COMMANDS), key=len, reverse=True))
 # A command with what it is given: in backticks up to the closing one, else the names in capitals or ids.
 _COMMAND = re.compile(
     rf"`(?:runlore )?(?P<quoted>{_NAMES})(?P<given>[^`]*)`"
@@ -79,13 +81,10 @@ def _with_commas(row: re.Match[str]) -> str:
 
 
 def _route(found: re.Match[str]) -> str:
-    route = ROUTES[found["quoted"] or found["bare"]]
+    route = OPERATIONS[COMMANDS[found["quoted"] or found["bare"]]].routes[0].at
     given = (found["given"] or found["taken"] or "").strip()
     fields = [_field(option) for option in _OPTION.finditer(given)]
-    # Where a route takes two words, they come in this order.
-    for place, name in zip(
-        sorted(re.findall(r"{[a-z_]+}", route)), _OPTION.sub("", given).split(), strict=False
-    ):
+    for place, name in zip(re.findall(r"{[a-z_]+}", route), _OPTION.sub("", given).split(), strict=False):
         route = route.replace(place, name)
     if not fields:
         return route

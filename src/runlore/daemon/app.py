@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from runlore.daemon.parts import Parts
-from runlore.ports import operations as ops
 from runlore.ports.operations.areas import AREA_OF_OPERATION
 
 # What is not done in the module of its area: few ask for it, and others do not load it.
@@ -74,15 +73,9 @@ else:
             self.caller = caller
 
         def __getattr__(self, name: str) -> object:
-            module = _MODULES.get(name) or _declared_in(name)
-            return getattr(_load(module)(self.parts, self.caller), name)
-
-
-def _declared_in(name: str) -> str:
-    """The module of an operation that is in no table: the tables only save time."""
-    if name.startswith("_") or name not in ops.OPERATIONS:
-        raise AttributeError(f"there is no operation {name!r}")
-    return ops.OPERATIONS[name].method.__module__.rpartition(".")[2]
+            if name not in _MODULES:
+                raise AttributeError(f"there is no operation {name!r}")
+            return getattr(_load(_MODULES[name])(self.parts, self.caller), name)
 
 
 @cache

@@ -82,7 +82,7 @@ class RunStarter:
     def _before(self, request: ops.NewInput) -> ops.RunView | None:
         """The run that was begun before under this key, whatever has become of its session or its model."""
         acting = IdempotentCalls(store=self._parts.store, clock=self._parts.clock, caller=self._caller)
-        name = acting.named_before(call_of(request))
+        name = acting.find_earlier(call_of(request), lambda kept: kept.name)
         if name is None:
             return None
         with self._parts.store.snapshot() as snapshot:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from runlore.daemon.agent.run_follower import RunFollower
 from runlore.daemon.calls.access import may_use, own_session
-from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, cut, place_of
 from runlore.daemon.operations.bound import Bound, operation
@@ -139,19 +139,19 @@ class AgentActs(Bound):
             after = self.parts.agent.waiting.change(approval_id, lambda approval: say(approval, act))
             return after or self.get_approval(approval_id)
 
-        def do(tx: Transaction, act: Act) -> tuple[Approval, str]:
+        def do(tx: Transaction, act: Act) -> Done[Approval]:
             own_run_turn(tx, self.caller, tx.approvals.get(approval_id).run_id)
             present = tx.approvals.get(approval_id)
             after = say(present, act)
             if after is not present:
                 tx.approvals.update(after, expected_revision=present.revision)
-            return after, approval_id
+            return Done(after, name=approval_id)
 
-        def again(tx: Transaction, name: str) -> Approval:
-            return tx.approvals.get(ApprovalId(name))
+        def again(kept: Kept) -> Approval:
+            return kept.tx.approvals.get(ApprovalId(kept.name))
 
         call = Call(operation="decide_approval", request=decision, key=decision.idempotency_key)
-        said = self.acting.perform_named(call, do, again)
+        said = self.acting.perform(call, do, again)
         self.parts.agent.waiting.wake(said)
         return said
 
@@ -166,15 +166,15 @@ class AgentActs(Bound):
     def _cancel_elsewhere(self, run: Run) -> None:
         """End a run of another process: that one finds it ended, and does nothing more for it."""
 
-        def do(tx: Transaction, act: Act) -> tuple[Closed | None, str]:
+        def do(tx: Transaction, act: Act) -> Done[Closed | None]:
             present, _ = own_run_turn(tx, self.caller, run.run_id)
             if present.is_terminal:
-                return None, run.run_id
+                return Done(None)
             ending = RunEnding(status=RunStatus.CANCELLED)
-            return closing(self.parts).close(tx, present, ending, act), run.run_id
+            return Done(closing(self.parts).close(tx, present, ending, act))
 
         call = Call(operation="cancel_run", request=run.run_id, key=None)
-        closed = self.acting.perform_named(call, do, lambda _tx, _name: None)
+        closed = self.acting.perform(call, do, lambda _kept: None)
         if closed is not None and closed.job is not None:
             remembering(self.parts).settle(closed.run.run_id, closed.job)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from runlore.daemon.calls.access import require_role, require_visible
-from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls, same_records
+from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
 from runlore.daemon.calls.lookups import target
 from runlore.daemon.calls.requests import close_cursor, list_name, open_cursor
 from runlore.daemon.parts import Parts
@@ -71,17 +71,14 @@ class Bound:
         """The copies of skills in folders of this machine."""
         return mounting.MountFollower(self.parts.store, self.parts.state_root)
 
-    def decide(
-        self, name: str, decision: ops.Decision, body: Callable[[Transaction, Act], Sequence[Record]]
-    ) -> tuple[Record, ...]:
-        return self.write(decision_call(name, decision), body)
-
     def write(self, call: Call, body: Callable[[Transaction, Act], Sequence[Record]]) -> tuple[Record, ...]:
+        """An act that is answered with the records that it has written."""
+
         def do(tx: Transaction, act: Act) -> Done[tuple[Record, ...]]:
             records = tuple(body(tx, act))
-            return Done(answer=records, records=records)
+            return Done(records, records=records)
 
-        return self.acting.perform(call, do, same_records)
+        return self.acting.perform(call, do, lambda kept: kept.records)
 
 
 def decision_call(name: str, decision: ops.Decision) -> Call:

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from runlore.daemon.background.jobs import do_due_jobs
-from runlore.daemon.calls.idempotency import Call, Done
+from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.errors import Refused
-from runlore.domain.record import Kind, Record
+from runlore.domain.record import Kind
 from runlore.domain.records.admission import Draft
 from runlore.domain.records.audit import Act
 from runlore.domain.run import RunId
@@ -72,9 +72,9 @@ class CaptureActs(Bound):
             present = _to_delete(tx, request.session_id)
             deleted = prune(tx, present.run_ids)
             if not deleted:
-                return Done(answer=present.answer)
+                return Done(present.answer)
             return Done(
-                answer=present.answer,
+                present.answer,
                 records=append(tx, self.intake(act), [_deletion_episode(present, request.session_id)]),
             )
 
@@ -140,9 +140,9 @@ def _deletion_episode(deletion: _Deletion, session_id: SessionId | None) -> Draf
     )
 
 
-def _deleted_again(_tx: Transaction, records: tuple[Record, ...]) -> ops.DeletedRunMemories:
+def _deleted_again(kept: Kept) -> ops.DeletedRunMemories:
     """What was answered, from the episode; where nothing was there to delete, none was written."""
-    told = records[0].metadata if records else {}
+    told = kept.records[0].metadata if kept.records else {}
     return ops.DeletedRunMemories(
         memories=as_whole(told.get("memories", 0)),
         sessions=as_whole(told.get("sessions", 0)),

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from runlore.daemon.backups import backups_since
 from runlore.daemon.calls.access import own_session, require_visible
+from runlore.daemon.calls.idempotency import Done
 from runlore.daemon.calls.lookups import storable
 from runlore.daemon.exports import Exports
 from runlore.daemon.operations.bound import Bound, decision_call, operation
@@ -94,7 +95,7 @@ class ForgetActs(Bound):
         if isinstance(target, Record):
             return self._forget_record(decision)
 
-        def do(tx: Transaction, act: Act) -> tuple[Forgotten, str]:
+        def do(tx: Transaction, act: Act) -> Done[Forgotten]:
             shown = _preview(tx, target)
             scopes = {record.scope for record in shown.records}
             scopes |= scopes_marked(tx, target) if isinstance(target, Run) else frozenset()
@@ -103,20 +104,20 @@ class ForgetActs(Bound):
             present = self._find_target(tx, decision)
             _expect(present, decision.expected_revision)
             if isinstance(present, Run):
-                return forget_whole_run(tx, present, act), present.run_id
+                return Done(forget_whole_run(tx, present, act), name=present.run_id)
             assert isinstance(present, Session), "what is no record and no run is a session"
             _expect_family(tx, present, shown.sessions)
-            return forget_whole_session(tx, present, act), present.session_id
+            return Done(forget_whole_session(tx, present, act), name=present.session_id)
 
         call = decision_call("forget", decision)
         for _ in range(limits.SESSION_FAMILY_MAX):
             # Each time that fails there is one more of them, and so many are refused.
             try:
-                return self.acting.perform_named(call, do, lambda tx, _name: _again(tx, target))
+                return self.acting.perform(call, do, lambda kept: _again(kept.tx, target))
             except Conflict as problem:
                 if problem.code != "session.grown":
                     raise
-        return self.acting.perform_named(call, do, lambda tx, _name: _again(tx, target))
+        return self.acting.perform(call, do, lambda kept: _again(kept.tx, target))
 
     def _forget_record(self, decision: ops.Decision) -> Forgotten:
         requests = 0
@@ -127,7 +128,7 @@ class ForgetActs(Bound):
             requests = forgotten.requests
             return forgotten.records
 
-        return Forgotten(records=self.decide("forget", decision, do), requests=requests)
+        return Forgotten(records=self.write(decision_call("forget", decision), do), requests=requests)
 
     def _find_target(self, collections: Collections, decision: ops.Decision) -> Target:
         name = storable(decision.record_id)

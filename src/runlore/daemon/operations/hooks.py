@@ -14,7 +14,7 @@ from functools import partial
 from runlore.agents.hooks.reports import HookedAgent, HookKind, HookReport, find_agent, read_report
 from runlore.daemon.agents_folder import read_persona
 from runlore.daemon.calls.access import not_found_session
-from runlore.daemon.calls.idempotency import Call, IdempotentCalls
+from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
 from runlore.daemon.mining.known_folders import told_folder
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.runs import RunActs
@@ -163,14 +163,14 @@ class HookActs(Bound):
                 store=self.parts.store, clock=self.parts.clock, caller=self._local_caller
             )
 
-            def do(tx: Transaction, act: Act) -> tuple[None, str]:
+            def do(tx: Transaction, act: Act) -> Done[None]:
                 run, session = own_run_turn(tx, self._local_caller, run_id)
                 if is_captured(tx, session):
                     append_events(tx, run, entries, first_number=None, at=act.at)
-                return None, run_id
+                return Done(None, name=run_id)
 
             call = Call(operation="report_hook", request=request, key=request.idempotency_key)
-            acting.perform_named(call, do, lambda _tx, _name: None)
+            acting.perform(call, do, lambda _kept: None)
         if report.kind in (HookKind.STOP, HookKind.END, HookKind.PROMPT):
             with suppress(Conflict):
                 RunActs(self.parts, self._local_caller).finish_run(

@@ -31,7 +31,7 @@ from runlore.daemon.candidate_sources import (
     checked_evidence,
     require_own_evidence,
 )
-from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.operations.bound import Bound, decision_call, operation
 from runlore.daemon.operations.projection import bound_then
 from runlore.daemon.runs.contexts import reached_scopes
 from runlore.daemon.runs.run_access import own_run
@@ -220,7 +220,7 @@ class LearningActs(Bound):
                 return [learning]
             return revoke_learnings(tx, [learning], act)
 
-        revoked = self.decide("revoke", decision, body)[0]
+        revoked = self.write(decision_call("revoke", decision), body)[0]
         self.follow_skills()
         return revoked
 
@@ -235,12 +235,12 @@ class LearningActs(Bound):
         def do(tx: Transaction, act: Act) -> Done[ops.Revoked]:
             tx.lock({record.scope for record in found})
             revoked = revoke_learnings(tx, still_revocable(tx.records, found, request.filters, act.at), act)
-            return Done(answer=ops.Revoked(items=revoked, dry_run=False), records=revoked)
+            return Done(ops.Revoked(items=revoked, dry_run=False), records=revoked)
 
         call = Call(
             operation="revoke_matching", request=request, key=request.idempotency_key, reason=request.reason
         )
-        answer = self.acting.perform(call, do, lambda _tx, kept: ops.Revoked(items=kept, dry_run=False))
+        answer = self.acting.perform(call, do, lambda kept: ops.Revoked(items=kept.records, dry_run=False))
         self.follow_skills()
         return answer
 

@@ -5,11 +5,11 @@ act the files are looked at, so that what somebody has written is theirs before 
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from runlore.daemon.calls.access import asks_privately, own_session
-from runlore.daemon.calls.idempotency import Call, Done
+from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, checked_query, number_of, short_text
 from runlore.daemon.operations.bound import Bound, operation
@@ -218,10 +218,10 @@ class LibraryActs(Bound):
             suggestions_turn(tx)
             curation = curating.apply(tx, curating.look(tx, act), self._saving(act))
             numbers: dict[str, int] = {} if curation is None else {curation.curation_id: 0}
-            return Done(answer=_curate_answer(curation), numbers=numbers)
+            return Done(_curate_answer(curation), numbers=numbers)
 
         call = Call(operation="curate_skills", request=request, key=request.idempotency_key)
-        answer = self.acting.perform_counted(call, do, _curated_again)
+        answer = self.acting.perform(call, do, _curated_again)
         if answer.curation is not None:
             self._follow(answer.curation.before)
         return answer
@@ -231,16 +231,16 @@ class LibraryActs(Bound):
         self.parts.library.refresh()
         asked = None if curation_id is None else CurationId(askable(curation_id, "curation"))
 
-        def do(tx: Transaction, act: Act) -> tuple[Curation, str]:
+        def do(tx: Transaction, act: Act) -> Done[Curation]:
             suggestions_turn(tx)
             known = None if asked is None else tx.curations.get(asked)
             if known is not None and known.undone_at is not None:
-                return known, known.curation_id
+                return Done(known, name=known.curation_id)
             undone = curating.undo(tx, asked, act)
-            return undone, undone.curation_id
+            return Done(undone, name=undone.curation_id)
 
         call = Call(operation="undo_curation", request=curation_id, key=idempotency_key)
-        undone = self.acting.perform_named(call, do, lambda tx, name: tx.curations.get(CurationId(name)))
+        undone = self.acting.perform(call, do, lambda kept: kept.tx.curations.get(CurationId(kept.name)))
         self._follow(undone.before)
         # What was skipped and is back is not in that list any more.
         self._tell(self.parts.library.mirror_skips())
@@ -297,13 +297,13 @@ class LibraryActs(Bound):
         `about` proposes may be decided with it."""
         self.parts.library.refresh()
 
-        def attempt(tx: Transaction, act: Act) -> tuple[Skill, str]:
+        def attempt(tx: Transaction, act: Act) -> Done[Skill]:
             workspace_turn(tx, *scopes_to_remember(tx, about(tx)))
             suggestions_turn(tx)
             skill = do(tx, act)
-            return skill, skill.skill_id
+            return Done(skill, name=skill.skill_id)
 
-        skill = self.acting.perform_named(call, attempt, lambda tx, name: tx.skills.get(SkillId(name)))
+        skill = self.acting.perform(call, attempt, lambda kept: kept.tx.skills.get(SkillId(kept.name)))
         self._follow([skill])
         return skill
 
@@ -336,8 +336,8 @@ def _curate_answer(curation: Curation | None) -> ops.CurateAnswer:
     return ops.CurateAnswer(actions=() if curation is None else curation.actions, curation=curation)
 
 
-def _curated_again(tx: Transaction, numbers: Mapping[str, int]) -> ops.CurateAnswer:
-    return _curate_answer(next((tx.curations.get(CurationId(name)) for name in numbers), None))
+def _curated_again(kept: Kept) -> ops.CurateAnswer:
+    return _curate_answer(next((kept.tx.curations.get(CurationId(name)) for name in kept.numbers), None))
 
 
 def _check_text(what: str, text: str, chars_max: int) -> None:

@@ -106,7 +106,7 @@ class ReviewActs(ForgetActs):
                 )
             ]
 
-        confirmed = self.decide("confirm", decision, body)[0]
+        confirmed = self.write(decision_call("confirm", decision), body)[0]
         self.follow_skills()
         return confirmed
 
@@ -117,16 +117,16 @@ class ReviewActs(ForgetActs):
             is_done = ended_before(candidate, StateReason.REJECTED)
             return [candidate if is_done else reject(tx, candidate, act)]
 
-        return self.decide("reject", decision, body)[0]
+        return self.write(decision_call("reject", decision), body)[0]
 
     @operation
     def rollback(self, decision: ops.Decision) -> ops.RollbackAnswer:
         def do(tx: Transaction, act: Act) -> Done[ops.RollbackAnswer]:
             record = self.target(tx, decision)
             if ended_before(record, StateReason.ROLLED_BACK):
-                before = again(tx, (record,))
+                before = describe(tx, (record,))
                 if not decision.restore_sources or not before.restorable:
-                    return Done(answer=before, records=(record,))
+                    return Done(before, records=(record,))
             done = roll_back_learning(tx, record, act, restore_sources=decision.restore_sources)
             answer = ops.RollbackAnswer(
                 record=done.record,
@@ -134,16 +134,18 @@ class ReviewActs(ForgetActs):
                 restored=done.restored,
                 blocked=done.blocked,
             )
-            return Done(answer=answer, records=(done.record, *done.restored))
+            return Done(answer, records=(done.record, *done.restored))
 
-        def again(tx: Transaction, records: tuple[Record, ...]) -> ops.RollbackAnswer:
+        def describe(tx: Transaction, records: tuple[Record, ...]) -> ops.RollbackAnswer:
             # What can come back is told as it is now: an old list would be wrong.
             restorable, blocked = replaced_by(tx.records, records[0].record_id, self.parts.clock.now())
             return ops.RollbackAnswer(
                 record=records[0], restorable=restorable, restored=records[1:], blocked=blocked
             )
 
-        answer = self.acting.perform(decision_call("rollback", decision), do, again)
+        answer = self.acting.perform(
+            decision_call("rollback", decision), do, lambda kept: describe(kept.tx, kept.records)
+        )
         self.follow_skills()
         return answer
 
@@ -153,7 +155,7 @@ class ReviewActs(ForgetActs):
             record = self.target(tx, decision)
             return [record if restored_before(tx.records, record) else restore(tx, record, act)]
 
-        return self.decide("restore", decision, body)[0]
+        return self.write(decision_call("restore", decision), body)[0]
 
     @operation
     def compact(self, request: ops.MergeRequest) -> tuple[ops.MergeItem, ...]:
@@ -179,10 +181,10 @@ class ReviewActs(ForgetActs):
         def do(tx: Transaction, act: Act) -> Done[tuple[ops.MergeItem, ...]]:
             proposed = propose_merges(tx, self.intake(act), merges, sources)
             items = tuple(merge_item(each, sources) for each in proposed)
-            return Done(answer=items, records=records_of(items))
+            return Done(items, records=records_of(items))
 
         call = Call(operation=name, request=request, key=request.idempotency_key, reason=f"memory {name}")
-        return self.acting.perform(call, do, lambda _tx, kept: items_again(present, kept, group))
+        return self.acting.perform(call, do, lambda kept: items_again(present, kept.records, group))
 
     def _reachable_scopes(self, asked: frozenset[Scope]) -> frozenset[Scope]:
         scopes = narrow_scopes(asked, self.caller.scopes)

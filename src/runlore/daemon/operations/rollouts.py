@@ -7,7 +7,7 @@ afterwards. All but reading is the operator's. Trials are `trying`.
 import logging
 from collections.abc import Callable
 
-from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.idempotency import Call, Done
 from runlore.daemon.calls.lookups import askable, lock_record
 from runlore.daemon.calls.requests import checked_limit, number_of
 from runlore.daemon.operations.bound import Bound, operation
@@ -154,11 +154,11 @@ class RolloutActs(Bound):
     def _write_promoted(self, call: Call, do: Callable[[Transaction, Act], PromotedSkill]) -> PromotedSkill:
         """The record in one transaction, then its file."""
 
-        def attempt(tx: Transaction, act: Act) -> tuple[PromotedSkill, str]:
+        def attempt(tx: Transaction, act: Act) -> Done[PromotedSkill]:
             skill = do(tx, act)
-            return skill, skill.name
+            return Done(skill, name=skill.name)
 
-        skill = self.acting.perform_named(call, attempt, rollouts.get_promoted)
+        skill = self.acting.perform(call, attempt, lambda kept: rollouts.get_promoted(kept.tx, kept.name))
         with self.parts.store.snapshot() as snapshot:
             row = row_of(snapshot, skill.name)
         if row is not None:

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from runlore.daemon.calls.access import may_use, own_session
-from runlore.daemon.calls.idempotency import Call, Done
+from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, clean_text, cut, number_of, place_of
 from runlore.daemon.operations.bound import Bound, operation
@@ -79,14 +79,14 @@ class JournalActs(Bound):
             require_captured(tx, session)
             number = add_checkpoint(tx, session, entry, act.at)
             # Under the session's name, so that it goes when the session is forgotten.
-            return Done(answer=answer(number), name=session_id, number=number)
+            return Done(answer(number), numbers={session_id: number})
 
         def answer(number: int) -> ops.Appended:
             return ops.Appended(first_number=number, last_number=number)
 
         call = Call(operation="add_checkpoint", request=request, key=request.idempotency_key)
         with suppress(CaptureOff):
-            return self.acting.perform_numbered(call, do, answer)
+            return self.acting.perform(call, do, lambda kept: answer(kept.numbers[session_id]))
         return _NOT_STORED
 
     @operation
@@ -234,7 +234,7 @@ class RunActs(JournalActs):
         if self.unstored.holds(self.parts.store, request.run_id):
             return None
 
-        def do(tx: Transaction, act: Act) -> tuple[Artifact, str]:
+        def do(tx: Transaction, act: Act) -> Done[Artifact]:
             run, session = own_run_turn(tx, self.caller, request.run_id)
             require_external(run)
             require_captured(tx, session)
@@ -247,14 +247,14 @@ class RunActs(JournalActs):
                 created_at=act.at,
             )
             kept = add_artifact(tx, run, artifact)
-            return kept, kept.artifact_id
+            return Done(kept, name=kept.artifact_id)
 
-        def again(tx: Transaction, artifact_id: str) -> Artifact:
-            return tx.runs.get_artifact(ArtifactId(artifact_id))
+        def again(kept: Kept) -> Artifact:
+            return kept.tx.runs.get_artifact(ArtifactId(kept.name))
 
         call = Call(operation="add_artifact", request=request, key=request.idempotency_key)
         with suppress(CaptureOff):
-            return self.acting.perform_named(call, do, again)
+            return self.acting.perform(call, do, again)
         return None
 
     @operation
@@ -293,19 +293,19 @@ class RunActs(JournalActs):
             return run_view(snapshot, snapshot.runs.get(closed.run.run_id))
 
     def _finish(self, request: ops.RunEnd, ending: RunEnding) -> Closed:
-        def do(tx: Transaction, act: Act) -> tuple[Closed, str]:
+        def do(tx: Transaction, act: Act) -> Done[Closed]:
             run, session = own_run_turn(tx, self.caller, request.run_id)
             if is_ended_so(run, ending):
-                return Closed(run=run, job=None), run.run_id
+                return Done(Closed(run=run, job=None), name=run.run_id)
             # What was reported before capture was turned off is remembered, and nothing that comes now.
             told = ending if is_captured(tx, session) else RunEnding(status=ending.status)
-            return self.closing.close(tx, run, told, act), run.run_id
+            return Done(self.closing.close(tx, run, told, act), name=run.run_id)
 
-        def again(tx: Transaction, run_id: str) -> Closed:
-            return Closed(run=tx.runs.get(RunId(run_id)), job=None)
+        def again(kept: Kept) -> Closed:
+            return Closed(run=kept.tx.runs.get(RunId(kept.name)), job=None)
 
         call = Call(operation="finish_run", request=request, key=request.idempotency_key)
-        return self.acting.perform_named(call, do, again)
+        return self.acting.perform(call, do, again)
 
     def _may_see(self, collections: Collections, run: Run) -> bool:
         if self.caller.scopes is None and self.caller.role is not Role.AGENT:

@@ -5,7 +5,7 @@ import secrets
 from dataclasses import replace
 
 from runlore.daemon.background.jobs import queue_enforcing
-from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain.access import AccessToken, TokenId, check_token_name, is_reserved_name
@@ -39,11 +39,11 @@ class ServiceActs(Bound):
         document = check_policy(change.name, change.policy)
         call = Call(operation="put_policy", request=change, key=change.idempotency_key)
 
-        def do(tx: Transaction, act: Act) -> tuple[PolicyRevision, str]:
+        def do(tx: Transaction, act: Act) -> Done[PolicyRevision]:
             current = _require_revision(tx, change.name, change.expected_revision)
             return self._next_revision(tx, current, document, act)
 
-        return self.acting.perform_named(call, do, _revision_again)
+        return self.acting.perform(call, do, _revision_again)
 
     @operation
     def policy_history(self, name: PolicyName) -> tuple[PolicyRevision, ...]:
@@ -54,13 +54,13 @@ class ServiceActs(Bound):
     def rollback_policy(self, request: ops.PolicyRollback) -> PolicyRevision:
         call = Call(operation="rollback_policy", request=request, key=request.idempotency_key)
 
-        def do(tx: Transaction, act: Act) -> tuple[PolicyRevision, str]:
+        def do(tx: Transaction, act: Act) -> Done[PolicyRevision]:
             current = _require_revision(tx, request.name, request.expected_revision)
             wanted = current.revision - 1 if request.to_revision is None else request.to_revision
             document = _document_of(tx, current, wanted)
             return self._next_revision(tx, current, document, act)
 
-        return self.acting.perform_named(call, do, _revision_again)
+        return self.acting.perform(call, do, _revision_again)
 
     @operation
     def create_token(self, request: ops.NewToken) -> ops.MadeToken:
@@ -130,9 +130,9 @@ class ServiceActs(Bound):
 
     def _next_revision(
         self, tx: Transaction, current: PolicyRevision, document: JsonObject, act: Act
-    ) -> tuple[PolicyRevision, str]:
+    ) -> Done[PolicyRevision]:
         if current.revision and document == current.policy:
-            return with_remarks(current), f"{current.name}@{current.revision}"
+            return Done(with_remarks(current), name=f"{current.name}@{current.revision}")
         revision = PolicyRevision(
             name=current.name,
             revision=current.revision + 1,
@@ -143,7 +143,7 @@ class ServiceActs(Bound):
         tx.policies.put(revision)
         queue_enforcing(tx, revision, JobId(self.parts.ids.new("job", act.at)), act.at)
         told = with_remarks(revision, before=current.policy)
-        return told, f"{revision.name}@{revision.revision}"
+        return Done(told, name=f"{revision.name}@{revision.revision}")
 
     def _switch_capture(self, *, paused: bool) -> ops.CaptureStatus:
         with self.parts.store.transaction() as tx:
@@ -206,8 +206,8 @@ def _document_of(tx: Transaction, current: PolicyRevision, wanted: int) -> JsonO
     )
 
 
-def _revision_again(tx: Transaction, name: str) -> PolicyRevision:
-    policy, _, number = name.rpartition("@")
-    earlier = [each for each in tx.policies.history(PolicyName(policy)) if each.revision <= int(number)]
+def _revision_again(kept: Kept) -> PolicyRevision:
+    policy, _, number = kept.name.rpartition("@")
+    earlier = [each for each in kept.tx.policies.history(PolicyName(policy)) if each.revision <= int(number)]
     before = earlier[1].policy if len(earlier) > 1 else check_policy(PolicyName(policy), {})
     return with_remarks(earlier[0], before=before)

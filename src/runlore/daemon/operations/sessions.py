@@ -6,7 +6,7 @@ from functools import partial
 
 from runlore.daemon.agent_model import resolved_model
 from runlore.daemon.calls.access import own_session, require_bindable
-from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable, has_others_records
 from runlore.daemon.calls.requests import checked_limit, clean_text, cut, place_of
 from runlore.daemon.calls.working_folders import WorkingFolder, unbound_proposal, working_folder
@@ -60,7 +60,7 @@ class SessionActs(RunActs):
         require_bindable(self.caller, wanted)
         self._require_workable(request.models, folder)
 
-        def do(tx: Transaction, act: Act) -> tuple[Session, str]:
+        def do(tx: Transaction, act: Act) -> Done[Session]:
             session_id = request.session_id or SessionId(self.parts.ids.new("ses", act.at))
             tx.lock({Scope(ScopeKind.SESSION, session_id)})
             session = replace(wanted, session_id=session_id, created_at=act.at, active_at=act.at)
@@ -69,10 +69,10 @@ class SessionActs(RunActs):
             if present is None:
                 self._require_unused(tx, session)
             made = make_session(tx, session) if present is None else require_same(tx, present, session)
-            return made, session_id
+            return Done(made, name=session_id)
 
         call = Call(operation="create_session", request=request, key=request.idempotency_key)
-        made = self.acting.perform_named(call, do, lambda tx, name: tx.sessions.get(SessionId(name)))
+        made = self.acting.perform(call, do, lambda kept: kept.tx.sessions.get(SessionId(kept.name)))
         if made.private and folder is not None:
             self.parts.private_runs.keep_folder(made.session_id, folder.path)
         return made
@@ -81,7 +81,7 @@ class SessionActs(RunActs):
     def change_session(self, change: ops.SessionChange) -> Session:
         session_id = _session_id(change.session_id)
 
-        def do(tx: Transaction, act: Act) -> tuple[tuple[Session, tuple[Closed, ...]], str]:
+        def do(tx: Transaction, act: Act) -> Done[tuple[Session, tuple[Closed, ...]]]:
             own_session(tx, self.caller, session_id)
             session = session_turn(tx, session_id)
             expect_session_revision(session, change.expected_revision)
@@ -91,13 +91,13 @@ class SessionActs(RunActs):
                 require_bindable(self.caller, after)
                 self._require_unfreed(session, after)
             closed = self._end_runs(tx, session, act) if change.ended else ()
-            return (change_session(tx, session, after, act.at), closed), session_id
+            return Done((change_session(tx, session, after, act.at), closed), name=session_id)
 
-        def again(tx: Transaction, name: str) -> tuple[Session, tuple[Closed, ...]]:
-            return tx.sessions.get(SessionId(name)), ()
+        def again(kept: Kept) -> tuple[Session, tuple[Closed, ...]]:
+            return kept.tx.sessions.get(SessionId(kept.name)), ()
 
         call = Call(operation="change_session", request=change, key=change.idempotency_key)
-        session, closed = self.acting.perform_named(call, do, again)
+        session, closed = self.acting.perform(call, do, again)
         if change.ended:
             self._stop_own_runs(session_id)
         for each in closed:
@@ -131,14 +131,15 @@ class SessionActs(RunActs):
             Scope(ScopeKind.PROJECT, change.project)
             without_secret("the project's name", change.project)
 
-        def do(tx: Transaction, act: Act) -> tuple[FolderBinding, str]:
+        def do(tx: Transaction, act: Act) -> Done[FolderBinding]:
             wanted = FolderBinding(
                 folder_id=name, project=change.project, capture=change.capture, updated_at=act.at
             )
-            return put_binding(tx, wanted, expected_revision=change.expected_revision), name
+            binding = put_binding(tx, wanted, expected_revision=change.expected_revision)
+            return Done(binding, name=name)
 
         call = Call(operation="put_folder", request=change, key=change.idempotency_key)
-        return self.acting.perform_named(call, do, lambda tx, name: get_binding(tx, FolderId(name)))
+        return self.acting.perform(call, do, lambda kept: get_binding(kept.tx, FolderId(kept.name)))
 
     @operation
     def get_folder(self, folder_id: FolderId) -> FolderBinding:
@@ -153,7 +154,7 @@ class SessionActs(RunActs):
         capability_scope = capability_scope_of(change.capability_scope)
         refuse_secret_patterns(capability_scope)
 
-        def do(tx: Transaction, act: Act) -> tuple[Persona, str]:
+        def do(tx: Transaction, act: Act) -> Done[Persona]:
             persona = Persona(
                 persona_id=change.persona_id,
                 name=name,
@@ -162,10 +163,10 @@ class SessionActs(RunActs):
                 updated_at=act.at,
             )
             written = put_persona(tx, persona, expected_revision=change.expected_revision)
-            return written, change.persona_id
+            return Done(written, name=change.persona_id)
 
         call = Call(operation="put_persona", request=change, key=change.idempotency_key)
-        return self.acting.perform_named(call, do, lambda tx, name: tx.sessions.get_persona(PersonaId(name)))
+        return self.acting.perform(call, do, lambda kept: kept.tx.sessions.get_persona(PersonaId(kept.name)))
 
     @operation
     def get_persona(self, persona_id: PersonaId) -> Persona:

@@ -1,13 +1,13 @@
 """Skills learned from transcripts: runs brought in, what they suggest, and what people decide about that."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from runlore.daemon.background.jobs import capture_now, learning_skills
-from runlore.daemon.calls.idempotency import Call, Done
+from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, number_of
 from runlore.daemon.mining.known_folders import told_folder
@@ -70,10 +70,10 @@ class SkillActs(ForgetActs):
             # Under the names of what was stored, so that it goes when any of that is forgotten.
             runs = [brought.run for brought in came[-1].stored]
             names: dict[str, int] = {name: 0 for run in runs for name in (run.run_id, run.session_id)}
-            return Done(answer=answer, numbers={**names, **_imported_numbers(answer)})
+            return Done(answer, numbers={**names, **_imported_numbers(answer)})
 
         call = Call(operation="import_runs", request=request, key=request.idempotency_key)
-        answer = self.acting.perform_counted(call, do, _imported_again)
+        answer = self.acting.perform(call, do, _imported_again)
         for each in came:
             importing.remember(each)
             self._forget_begun_by(each.kept_out)
@@ -105,7 +105,7 @@ class SkillActs(ForgetActs):
         self, request: ops.SuggestRequest, progress: ops.Progress = ops.ignore_progress
     ) -> ops.SuggestAnswer:
         call = Call(operation="suggest", request=request, key=request.idempotency_key)
-        before = self.acting.counted_before(call, _suggested_again)
+        before = self.acting.find_earlier(call, _suggested_again)
         if before is not None:
             return before
         answer = learning_skills(self.parts).suggest(enhance=request.enhance, progress=progress)
@@ -121,11 +121,9 @@ class SkillActs(ForgetActs):
 
         def do(_tx: Transaction, _act: Act) -> Done[ops.SuggestAnswer]:
             new: dict[str, int] = {stored.suggestion_id: 0 for stored in answer.new}
-            return Done(
-                answer=answer, numbers={**new, **{name: int(getattr(answer, name)) for name in _FOUND}}
-            )
+            return Done(answer, numbers={**new, **{name: int(getattr(answer, name)) for name in _FOUND}})
 
-        return self.acting.perform_counted(call, do, _suggested_again)
+        return self.acting.perform(call, do, _suggested_again)
 
     @operation
     def list_suggestions(self, request: ops.SuggestionsRequest) -> ops.SuggestionPage:
@@ -187,20 +185,22 @@ def _imported_numbers(answer: ops.ImportedRuns) -> dict[str, int]:
     return {**told, **{f"{_BECAUSE}{reason}": number for reason, number in answer.reasons.items()}}
 
 
-def _imported_again(_tx: Transaction, numbers: Mapping[str, int]) -> ops.ImportedRuns:
+def _imported_again(kept: Kept) -> ops.ImportedRuns:
+    numbers = kept.numbers
     reasons = {
         name.removeprefix(_BECAUSE): number for name, number in numbers.items() if name.startswith(_BECAUSE)
     }
     return ops.ImportedRuns(reasons=reasons, **{name: numbers.get(name, 0) for name in _BROUGHT})
 
 
-def _suggested_again(tx: Transaction, numbers: Mapping[str, int]) -> ops.SuggestAnswer:
+def _suggested_again(kept: Kept) -> ops.SuggestAnswer:
     """What was found then, without what was forgotten since."""
+    numbers = kept.numbers
     new: list[StoredSuggestion] = []
     for name in numbers:
         if name not in _FOUND:
             with suppress(NotFound):
-                new.append(tx.suggestions.get(SuggestionId(name)))
+                new.append(kept.tx.suggestions.get(SuggestionId(name)))
     counts = {name: numbers.get(name, 0) for name in _FOUND if name != _PAUSED}
     is_paused = bool(numbers.get(_PAUSED))
     return ops.SuggestAnswer(new=tuple(new), paused=is_paused, first_statement="", **counts)

@@ -32,8 +32,7 @@ class TryActs(Bound):
         same = replace(request, wait=False)
         call = Call(operation="try_promoted", request=same, key=request.idempotency_key)
         # The run that was begun before under this key, whatever has become of the skill since.
-        before = self.acting.named_before(call)
-        run_id = None if before is None else RunId(before)
+        run_id = self.acting.find_earlier(call, lambda kept: RunId(kept.name))
         if run_id is None:
             name = askable(request.skill_name, "promoted")
             place = self._place(request, name)

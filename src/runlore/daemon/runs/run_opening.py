@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from runlore.daemon.calls.access import keeps, own_session
-from runlore.daemon.calls.idempotency import Call, IdempotentCalls
+from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import clean_text
 from runlore.daemon.parts import Parts
@@ -108,7 +108,7 @@ class RunOpening:
         stale: tuple[RunId, ...] = ()
         is_new = False
 
-        def do(tx: Transaction, act: Act) -> tuple[ops.RunView, str]:
+        def do(tx: Transaction, act: Act) -> Done[ops.RunView]:
             nonlocal stale, is_new, session
             if self.founding is not None:
                 self.founding.write(tx, act, True)
@@ -119,20 +119,20 @@ class RunOpening:
             present = opening.present(tx, run_id)
             if present is not None:
                 is_new = False
-                return opening.again(tx, present), run_id
+                return Done(opening.again(tx, present), name=run_id)
             sections = sections_now(tx, opening.given)
             self._require_free(tx, opening.wanted, act.at)
             self.claim(run_id)
             fresh = replace(opening.wanted, run_id=run_id, opened_at=act.at, active_at=act.at)
             run = open_run(tx, session, fresh, opening.entry)
             stale, is_new = self._take_effect(tx, run, opening.given), True
-            return ops.RunView(run=run, request=opening.text, sections=sections), run_id
+            return Done(ops.RunView(run=run, request=opening.text, sections=sections), name=run_id)
 
-        def again(tx: Transaction, run_id: str) -> ops.RunView:
-            return opening.again(tx, tx.runs.get(RunId(run_id)))
+        def again(kept: Kept) -> ops.RunView:
+            return opening.again(kept.tx, kept.tx.runs.get(RunId(kept.name)))
 
         acting = IdempotentCalls(store=self.parts.store, clock=self.parts.clock, caller=self.caller)
-        view = acting.perform_named(opening.call, do, again)
+        view = acting.perform(opening.call, do, again)
         self.parts.private_runs.drop(view.run.run_id)
         # The run is open, whatever becomes of these: a maintenance deletes what is left of them.
         with suppress(RunloreError):

@@ -185,7 +185,7 @@ def delete(tx: Transaction, skill: Skill, act: Act) -> Skill:
     if skill.state is not SkillState.ACTIVE:
         return skill
     if skill.origin is SkillOrigin.PROMOTED:
-        raise _by_its_record(skill, "revoke", "takes it out of use")
+        raise _by_its_record(skill, f"`runlore skill rollout revoke {skill.name}` takes it out of use")
     gone = skill.apply_move(SkillMove.DELETE, at=act.at, actor=act.actor)
     tx.skills.update(gone, expected_revision=skill.revision)
     skill_saving.log(tx, gone, SkillEventKind.DELETED, act)
@@ -198,7 +198,7 @@ def restore(tx: Transaction, skill: Skill, act: Act) -> Skill:
     if skill.state is SkillState.ACTIVE:
         return skill
     if skill.origin is SkillOrigin.PROMOTED:
-        raise _by_its_record(skill, "rollback", "puts it back")
+        raise _by_its_record(skill, f"`runlore skill rollout rollback {skill.name}` puts it back")
     refuse_promoted(tx, skill.name)
     back = replace(skill.apply_move(SkillMove.RESTORE, at=act.at, actor=act.actor), merged_into=None)
     tx.skills.update(back, expected_revision=skill.revision)
@@ -207,11 +207,11 @@ def restore(tx: Transaction, skill: Skill, act: Act) -> Skill:
     return back
 
 
-def _by_its_record(skill: Skill, act: str, does: str) -> Refused:
+def _by_its_record(skill: Skill, hint: str) -> Refused:
     return Refused(
         f"skill {skill.name} was promoted from a procedure, and is there for as long as that says so",
         code="skill.promoted",
-        hint=f"`runlore skill rollout {act} {skill.name}` {does}",
+        hint=hint,
     )
 
 

@@ -19,7 +19,7 @@ from runlore.domain.access import Role
 from runlore.domain.json_form import About, form_of
 from runlore.domain.lazy import dataclass
 from runlore.domain.serialization.codec import hints_of
-from runlore.ports.operations.areas import AREA_OF_OPERATION, OPERATIONS_OF, load_area
+from runlore.ports.operations.areas import AREA_OF_OPERATION, load_area
 
 MethodT = TypeVar("MethodT", bound=Callable[..., object])
 TypeT = TypeVar("TypeT", bound=type)
@@ -155,9 +155,9 @@ class Operation:
 
     def __call__(self, method: MethodT) -> MethodT:
         """Declare it for a method."""
-        name, module = method.__name__, _module_of(method)
+        module = method.__module__.rpartition(".")[2]
         area = self.area or _AREAS.get(module, module)
-        _DECLARED[name] = dataclasses.replace(self, method=method, area=area)
+        _DECLARED[method.__name__] = dataclasses.replace(self, method=method, area=area)
         return method
 
     @property
@@ -215,30 +215,17 @@ class _Operations(Mapping[str, Operation]):
     """Every operation by its name, in the order of their areas; one is loaded with its area."""
 
     def __getitem__(self, name: str) -> Operation:
-        if name in AREA_OF_OPERATION:
-            load_area(AREA_OF_OPERATION[name])
-        elif name not in _DECLARED:
-            self._load_all()
+        load_area(AREA_OF_OPERATION[name])
         return _DECLARED[name]
 
     def __iter__(self) -> Iterator[str]:
-        self._load_all()
-        order = list(OPERATIONS_OF)
-        return iter(sorted(_DECLARED, key=lambda name: order.index(_module_of(_DECLARED[name].method))))
+        return iter(AREA_OF_OPERATION)
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
-
-    def _load_all(self) -> None:
-        for area in OPERATIONS_OF:
-            load_area(area)
+        return len(AREA_OF_OPERATION)
 
 
 OPERATIONS = _Operations()
-
-
-def _module_of(method: Callable[..., object]) -> str:
-    return method.__module__.rpartition(".")[2]
 
 
 def about(hint: object) -> About:
