@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from runlore.agents.workspace import launcher
+from tests.examples import EVERY_RUN
 from tests.memory_folder import find_memory_folder
 from tests.postgres_pool import PostgresPool
 from tests.postgres_server import PostgresServer
@@ -41,7 +42,7 @@ CLEARED_VARIABLES = (
 # noisy, so a slow example is no failure. Many more of them are for the long ring.
 settings.register_profile(
     "default",
-    max_examples=32,
+    max_examples=EVERY_RUN,
     deadline=None,
     derandomize=True,
     print_blob=True,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from runlore.domain.agent.approval_rules import ApprovalRules
 from runlore.domain.agent.approving import Ruling, canonical, verdict
 from runlore.domain.text.wildcards import matches
+from tests.examples import scaled
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("AGT-4")
@@ -48,7 +49,7 @@ def run_by_bash(lines: list[str], folder: Path) -> list[list[str]]:
     return commands[:-1]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(LINES, min_size=20, max_size=40))
 def test_bash_runs_nothing_that_no_pattern_allows(tmp_path: Path, lines: list[str]) -> None:
     allowed = [line for line in lines if verdict(RULES, "shell", {"command": line}).ruling is Ruling.ALLOWED]

@@ -41,6 +41,18 @@ def test_every_contract_has_a_planted_breach() -> None:
     assert {contract["name"] for contract in settings["contracts"]} == set(BREACHES)
 
 
+def test_all_breaches_are_found_at_once(copy: Path) -> None:
+    for breach in BREACHES.values():
+        for path, line in breach.items():
+            with (copy / path).open("a") as file:
+                file.write(f"{line}\n")
+
+    checked = lint_imports(copy.parents[1])
+
+    assert [contract for contract in BREACHES if f"{contract} BROKEN" not in checked.stdout] == []
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("contract", BREACHES)
 def test_a_breach_of_the_contract_is_found(contract: str, copy: Path) -> None:
     for path, line in BREACHES[contract].items():

@@ -9,6 +9,7 @@ from runlore.domain.skill_matching import best_matches
 from runlore.ports.index import SkillSearch
 from runlore.recall.skills import SkillIndex
 from tests.domain.skill_matching.skill_documents import SHELF, WORDS, numbered, shelves, skill, texts
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("SKL-10")
 
@@ -23,7 +24,7 @@ def test_the_index_agrees_with_the_loop_over_all_skills(
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=200).map(" ".join), st.integers(1, 5))
-@settings(max_examples=40)
+@settings(max_examples=scaled(40))
 def test_it_agrees_on_long_requests(query: str, limit: int) -> None:
     skills = numbered(SHELF)
     index: SkillSearch = SkillIndex(skills)

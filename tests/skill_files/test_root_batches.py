@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.ports.skill_files import FileStanding, SkillFile, StoredAs
 from runlore.skill_files.root import SkillRoot
+from tests.examples import scaled
 from tests.skill_files.disks import Crash, DyingDisk, WatchedDisk
 from tests.skill_files.skill_folders import QuickDisk, quick_root, standing, text_of, written
 
@@ -299,7 +300,7 @@ CHANGES: list[Callable[[Path], object]] = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(range(len(CHANGES)))), max_size=4))
 def test_whatever_somebody_changes_the_next_look_sees_what_a_first_look_sees(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[str, int]]

@@ -19,6 +19,7 @@ from runlore.ports.run_memories import Owed, RunMemories, Unreadable
 from runlore.ports.store import Store
 from runlore.storage.open import open_run_memories
 from runlore.storage.run_memories import FileRunMemories
+from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace, SqlitePlace
 from tests.storage.run_memory_values import memories, memory
 from tests.storage.run_values import keep, run, session
@@ -128,7 +129,7 @@ def test_an_id_that_no_run_can_have_names_nothing(kept: Kept, run_id: str) -> No
 
 
 @given(memories=st.lists(memories, max_size=4, unique_by=lambda one: one.run_id))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_memory_comes_back_as_it_was(kept: Kept, memories: list[RunMemory]) -> None:
     named = [replace(one, run_id=RunId(f"{next(_numbers)}{one.run_id}"[:200])) for one in memories]
     kept.put(*named)

@@ -6,6 +6,7 @@ machine. A compressed or endless answer is not read.
 """
 
 import logging
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -101,10 +102,15 @@ def http_client(
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _BoundedStream(response.stream, answer_bytes_max, watching)
 
+    address = urlsplit(provider.base_url)
+    is_here = address.hostname in _LOOPBACK
+    # To read all certificates of the system takes longer than a start, and who speaks plainly asks for none.
+    is_plain = is_here and address.scheme == "http"
     return httpx2.AsyncClient(
         timeout=None,
         follow_redirects=False,
-        trust_env=urlsplit(provider.base_url).hostname not in _LOOPBACK,
+        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True,
+        trust_env=not is_here,
         limits=httpx2.Limits(max_connections=_CONNECTIONS_MAX, max_keepalive_connections=_CONNECTIONS_MAX),
         event_hooks={"request": [only_what_is_meant], "response": [bound_response]},
     )

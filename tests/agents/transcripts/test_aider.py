@@ -14,6 +14,7 @@ from runlore.domain.runs.transcript import START, ReadCounts, ToldRun, Transcrip
 from tests.agents.transcripts.resuming import cuts, facts, in_two_goes
 from tests.agents.transcripts.told_runs import arguments, bodies, outcomes
 from tests.agents.transcripts.transcript_files import LONG_AGO, dated, inputs, local, read, shape
+from tests.examples import scaled
 
 pytestmark = [pytest.mark.req("INT-1"), pytest.mark.req("SKL-3")]
 
@@ -223,7 +224,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=scaled(80))
 @given(st.lists(st.sampled_from(PIECES), max_size=25))
 def test_reading_goes_on_behind_any_run(pieces: list[str]) -> None:
     with TemporaryDirectory() as folder:
@@ -233,7 +234,7 @@ def test_reading_goes_on_behind_any_run(pieces: list[str]) -> None:
             assert read(path, start=start) == runs[place:]
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(st.lists(st.sampled_from(PIECES), max_size=25), st.integers(0, 10_000))
 def test_a_history_that_is_read_while_it_is_written_tells_the_same_in_the_end(
     pieces: list[str], place: int

@@ -12,6 +12,7 @@ from runlore.domain.runs.transcript import START, TranscriptAgent
 from tests.agents.transcripts.codex_lines import Codex, flat
 from tests.agents.transcripts.resuming import cuts, facts, in_two_goes
 from tests.agents.transcripts.transcript_files import content, read, write
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("INT-1")
 
@@ -93,7 +94,7 @@ def test_what_reaches_over_an_input_is_told_the_same_from_there_on(tmp_path: Pat
         assert read(path, start=start) == runs[place:]
 
 
-@settings(max_examples=80)
+@settings(max_examples=scaled(80))
 @given(st.lists(st.sampled_from(sorted(KINDS)), max_size=30))
 def test_reading_goes_on_behind_any_run(kinds: list[str]) -> None:
     with TemporaryDirectory() as folder:
@@ -103,7 +104,7 @@ def test_reading_goes_on_behind_any_run(kinds: list[str]) -> None:
             assert read(path, start=start) == runs[place:]
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(st.lists(st.sampled_from(sorted(KINDS)), max_size=30), st.integers(0, 10_000))
 def test_a_rollout_that_is_read_while_it_is_written_tells_the_same_in_the_end(
     kinds: list[str], place: int

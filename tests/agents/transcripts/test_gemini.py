@@ -27,6 +27,7 @@ from tests.agents.transcripts.transcript_files import (
     shape,
     write,
 )
+from tests.examples import scaled
 
 pytestmark = [pytest.mark.req("INT-1"), pytest.mark.req("SKL-3")]
 
@@ -249,7 +250,7 @@ def one(kind: str, place: int) -> dict[str, object]:
     return {"id": f"i{place}", "type": "info", "content": "Request cancelled."}
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(st.lists(st.sampled_from(["user", "model", "info"]), max_size=12), st.integers(0, 12), st.booleans())
 def test_a_session_that_is_read_while_it_is_written_tells_the_same_in_the_end(
     kinds: list[str], cut: int, is_lines: bool

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from runlore.agents.transcripts.lines import fingerprint, fits, last_before, open_unpacked
 from runlore.domain.runs.transcript import START, Position
 from tests.agents.transcripts.transcript_files import LONG_AGO, dated, inputs, read, write
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("INT-1")
 
@@ -28,7 +29,7 @@ def conversation(*inputs: str) -> list[object]:
 words = st.lists(st.text("abc ", min_size=1, max_size=9), min_size=1, max_size=4)
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled(40))
 @given(before=words, after=words, place=st.integers(0, 3))
 def test_whatever_replaces_a_conversation_is_told_whole(
     tmp_path_factory: pytest.TempPathFactory, before: list[str], after: list[str], place: int
@@ -66,7 +67,7 @@ def test_the_same_words_in_another_file_are_another_session(tmp_path: Path) -> N
 
 
 @given(content=st.binary(min_size=1, max_size=3_000), offset=st.integers(1, 3_000), at=st.integers(0, 3_000))
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 def test_a_change_shortly_before_the_offset_is_seen(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, offset: int, at: int
 ) -> None:

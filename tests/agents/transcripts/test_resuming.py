@@ -37,6 +37,7 @@ from tests.agents.transcripts.transcript_files import (
     read,
     write,
 )
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("INT-1")
 
@@ -124,7 +125,7 @@ def test_a_file_cut_anywhere_and_read_on_tells_the_same_runs(
         assert first + rest == at_once, cut
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 @given(cuts=st.lists(st.integers(0, 8_000), max_size=6).map(sorted))
 def test_a_file_that_grows_in_steps_tells_each_run_once(
     tmp_path_factory: pytest.TempPathFactory, cuts: list[int]

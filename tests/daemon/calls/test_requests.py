@@ -14,10 +14,13 @@ from runlore.domain.errors import Invalid
 from runlore.domain.record import RecordId, State
 from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops
+from tests.examples import scaled
 from tests.world import World, decision, outcome
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=60)
-few = hypothesis_settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = hypothesis_settings(
+    max_examples=scaled(60), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.mark.req("SUR-7")

@@ -16,6 +16,7 @@ from runlore.domain.detectors.mined import MinedRun
 from runlore.domain.detectors.session import DETECTORS, matches_of_session, remove_overlaps
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.domain.detectors.mined_runs import Call, failed, ok, run, session
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("SKL-2", "TNT-1")
 
@@ -79,7 +80,7 @@ def read_by(runs: Sequence[MinedRun], number: int) -> Provenance:
 
 @pytest.mark.parametrize("steps_max", [6, 15, 2_000])
 @given(runs=sessions)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=scaled(120), deadline=None)
 def test_a_session_shows_what_it_shows_when_it_is_asked_after_each_run(
     steps_max: int, runs: tuple[MinedRun, ...]
 ) -> None:
@@ -99,7 +100,7 @@ def is_recovery(match: Match) -> bool:
 
 
 @given(runs=sessions, number=st.integers(0, 200))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 def test_what_was_read_by_an_event_is_all_that_came_up_to_it(runs: tuple[MinedRun, ...], number: int) -> None:
     assert Conversation(runs).read_by(number) == read_by(runs, number)
 

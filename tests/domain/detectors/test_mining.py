@@ -20,6 +20,7 @@ from runlore.domain.runs.journal_entry import input_entry, parse_entry
 from runlore.domain.runs.transcript import ToldEvent, ToldRun, TranscriptAgent
 from runlore.domain.session import SessionId
 from runlore.domain.taint_sources.tools import SHELL_TOOLS
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("SKL-2", "SKL-3")
 
@@ -111,7 +112,7 @@ def runs(draw: st.DrawFn) -> ToldRun:
     return told(*entries, request=draw(st.sampled_from(["do it", f"use {SECRET}", "```\nlog\n```", ""])))
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(runs())
 def test_a_run_mined_of_its_transcript_and_of_its_journal_is_the_same(run: ToldRun) -> None:
     of_journal = mine_run(
@@ -120,7 +121,7 @@ def test_a_run_mined_of_its_transcript_and_of_its_journal_is_the_same(run: ToldR
     assert of_journal == mine_transcript_run(run, project="acme")
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(runs())
 def test_no_secret_is_kept_and_the_plain_form_is_whole(run: ToldRun) -> None:
     found = mine_transcript_run(run, project="acme")
@@ -296,7 +297,7 @@ BODIES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=scaled(80))
 @given(st.lists(st.tuples(st.sampled_from(EventType), BODIES), max_size=5))
 def test_any_events_are_mined(events: list[tuple[EventType, dict[str, JsonValue]]]) -> None:
     entries = [Entry(type=kind, body=body) for kind, body in events]

@@ -11,6 +11,7 @@ from runlore.domain.detectors.mined import MinedRun, Outcome
 from runlore.domain.detectors.multi_step import STEPS_MIN, multi_step
 from runlore.domain.detectors.repeated_action import CALLS_MIN, repeated_action
 from tests.domain.detectors.mined_runs import Call, Said, failed, ok, refused, run, session, unknown
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("SKL-2", "SKL-3")
 
@@ -245,7 +246,7 @@ def longest_run(calls: list[Call], counts: dict[str, bool]) -> int:
     return best
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 @given(CALLS)
 def test_a_row_is_found_exactly_where_four_calls_succeed_in_a_row(calls: list[tuple[str, Outcome]]) -> None:
     runs = session(run("do it", *made(calls)))
@@ -259,7 +260,7 @@ def test_a_row_is_found_exactly_where_four_calls_succeed_in_a_row(calls: list[tu
         assert [step.number for step in steps] == sorted({step.number for step in steps})
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 @given(CALLS, st.integers(0, 3))
 def test_a_repeated_action_is_as_a_count_finds_it(calls: list[tuple[str, Outcome]], cut: int) -> None:
     said: list[Said] = [run("a", *made(calls[:cut])), run("b", *made(calls[cut:]))]
@@ -275,7 +276,7 @@ def test_a_repeated_action_is_as_a_count_finds_it(calls: list[tuple[str, Outcome
         assert times[match.pattern] == len(match.occurrences)
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(CALLS, st.randoms(use_true_random=False))
 def test_looking_around_between_changes_nothing(
     calls: list[tuple[str, Outcome]], chance: random.Random

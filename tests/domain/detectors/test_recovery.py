@@ -8,6 +8,7 @@ from runlore.domain.detectors.error_recovery import STEPS_BETWEEN_MAX, changed_w
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.detectors.mined import Outcome
 from tests.domain.detectors.mined_runs import Call, failed, ok, refused, run, session, unknown
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("SKL-2", "SKL-3")
 
@@ -207,7 +208,7 @@ TEXTS = st.sampled_from(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=scaled(100))
 @given(
     st.lists(
         st.builds(Call, text=TEXTS, outcome=st.sampled_from(Outcome), error=st.text(max_size=20)), max_size=12

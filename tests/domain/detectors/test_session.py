@@ -15,6 +15,7 @@ from runlore.domain.detectors.session import matches_of_run, matches_of_session
 from runlore.domain.run import RunId
 from runlore.domain.taint import TRUSTED
 from tests.domain.detectors.mined_runs import Said, failed, ok, refused, run, session
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("SKL-2", "TNT-1")
 
@@ -145,7 +146,7 @@ RUNS = st.builds(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=scaled(80))
 @given(st.lists(RUNS, max_size=5))
 def test_what_a_session_shows_is_what_its_runs_show_one_after_another(told: list[Said]) -> None:
     runs = session(*told)

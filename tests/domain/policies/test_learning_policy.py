@@ -40,6 +40,7 @@ from runlore.domain.record import JsonObject, JsonValue
 from tests.domain.policies.policy_documents import policies, rule_document
 from tests.domain.policies.schema_documents import documents
 from tests.domain.random_records import json_values
+from tests.examples import scaled
 from tests.fakes import START
 
 pytestmark = pytest.mark.req("POL-5")
@@ -392,7 +393,7 @@ def test_the_shapes_of_the_table_are_all_walked() -> None:
     assert len(FIELDS) == len(dict(FIELDS)) == 31
 
 
-@settings(max_examples=300)
+@settings(max_examples=scaled(100))
 @given(
     document=st.dictionaries(
         st.sampled_from(["mode", "capture", "publication", "judge", "model_budget", "projection", "x"]),
@@ -434,7 +435,7 @@ def test_every_policy_that_is_accepted_is_valid_by_the_schema(policy: LearningPo
 
 
 @pytest.mark.req("POL-5", "SUR-6")
-@settings(max_examples=600)
+@settings(max_examples=scaled(200))
 @given(document=documents(learning_policy_schema()))
 def test_reader_and_schema_agree_but_for_what_no_schema_can_say(document: dict[str, Any]) -> None:
     refused = refusal_or_none(document)

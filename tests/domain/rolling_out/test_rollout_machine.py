@@ -48,6 +48,7 @@ from tests.domain.rolling_out.rollouts import (
     learning,
     words,
 )
+from tests.examples import scaled
 
 WORDS = tuple(words(text) for text in ("One.", "Two."))
 SESSIONS = (SessionId("ses_1"), SessionId("ses_2"))
@@ -296,4 +297,4 @@ class Rollouts(RuleBasedStateMachine):
 
 @pytest.mark.req("ROL-2", "ROL-3", "ROL-4", "ROL-6", "ROL-7")
 def test_whatever_is_done_what_is_active_was_proven_and_nothing_is_lost() -> None:
-    run_state_machine_as_test(Rollouts, settings=settings(max_examples=40, stateful_step_count=50))
+    run_state_machine_as_test(Rollouts, settings=settings(max_examples=scaled(40), stateful_step_count=50))

@@ -18,6 +18,7 @@ from runlore.domain.run import Run, RunId, RunStatus
 from runlore.domain.runs.journal import EventType
 from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops
+from tests.examples import scaled
 from tests.world import World, outcome
 
 pytestmark = pytest.mark.req("JRN-1")
@@ -294,7 +295,7 @@ ACTS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled(40))
 @given(acts=ACTS)
 def test_any_sequence_of_acts_leaves_the_journal_of_a_model(
     acts: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory

@@ -21,6 +21,7 @@ from runlore.domain.taint import Provenance
 from runlore.ports import operations as ops
 from tests.builders import ACME, changed, fact, preference, procedure, proposed
 from tests.domain.policies.policy_documents import candidates, policies
+from tests.examples import scaled
 from tests.flow.learnings import learn
 from tests.world import World, decision
 
@@ -88,7 +89,7 @@ def test_both_policies_are_told_with_their_rule_their_reason_and_the_judge(world
     assert not tried(world, {"publication": {"default_action": "reject"}}).rows[0].differs
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     records=st.lists(candidates(), min_size=1, max_size=4),
     policy=policies,

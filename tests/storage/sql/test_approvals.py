@@ -14,6 +14,7 @@ from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreE
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.places import Place
 from tests.storage.promoted_values import RUNS, SESSIONS, approvals, asked
 from tests.storage.run_values import at
@@ -74,7 +75,7 @@ class Model:
 def test_after_any_acts_every_question_is_answered_as_by_brute_force(store: Store) -> None:
     model = Model()
 
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         new=st.lists(approvals, max_size=4),
         changes=st.lists(st.tuples(approvals, st.integers(1, 3)), max_size=3),

@@ -32,7 +32,7 @@ from tests.surfaces.skill_runs import import_body, told_run
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("SUR-3")
-EXAMPLES = scaled(4)
+EXAMPLES = scaled(2)
 _numbers = itertools.count()
 # Where no model is configured, they say so.
 WITHOUT_A_MODEL = {

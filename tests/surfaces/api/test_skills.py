@@ -20,6 +20,7 @@ from runlore.domain.runs.journal import Entry, EventType
 from runlore.domain.runs.transcript import Position, ToldEvent, ToldRun, TranscriptAgent
 from runlore.ports import operations as ops
 from tests.domain.random_records import json_objects, moments, texts
+from tests.examples import scaled
 from tests.surfaces.api_client import Api, Json, path_of
 from tests.surfaces.skill_runs import SOURCE, import_body, told_run
 
@@ -73,7 +74,7 @@ def sent(call: Callable[[ops.Operations], object]) -> tuple[str, str, Any, str]:
 
 
 @pytest.mark.req("SUR-1")
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 @given(runs=st.lists(told_runs, max_size=2), source=texts, position=st.none() | _positions)
 def test_any_runs_arrive_as_they_were_sent(
     runs: list[ToldRun], source: str, position: Position | None

@@ -14,6 +14,7 @@ from runlore.cli.skills.prompt import PREVIEW_LINES_MAX, ask_about, show_preview
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.domain.suggesting.suggested import SUGGESTION
+from tests.examples import scaled
 from tests.fakes import START
 from tests.surfaces.at_terminal import CTRL_C, CTRL_D, at_terminal
 from tests.surfaces.cli.test_skills import keep
@@ -55,7 +56,7 @@ def typed(text: str) -> Iterator[io.StringIO]:
         sys.stdin = before
 
 
-@settings(max_examples=80)
+@settings(max_examples=scaled(80))
 @given(
     lines=st.lists(st.sampled_from(sorted(WORDS)), max_size=8),
     outside=st.lists(st.booleans(), max_size=5),
