@@ -14,5 +14,5 @@ pin() {
 }
 
 # The build backend is pinned with the rest, so that the editable install fetches nothing unpinned.
-pin run.txt --group build --extra postgres "$@"
+pin run.txt --group build --extra agent --extra postgres "$@"
 pin dev.txt --group build --group dev --all-extras --constraint requirements/run.txt "$@"

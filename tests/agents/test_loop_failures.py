@@ -43,6 +43,7 @@ ELSEWHERE = (
     "model.failed",
     "model.unknown",
     "model.key",
+    "model.libraries",
 )
 HERE = ("model.refused", "model.answer", "model.question")
 STEP = said("", call("repeat", {"text": "a"}))

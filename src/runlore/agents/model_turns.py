@@ -38,6 +38,7 @@ _ELSEWHERE = frozenset(
         "model.unknown",
         "model.key",
         "model.none",
+        "model.libraries",
     }
 )
 _TOO_LONG = "model.question"

@@ -1,9 +1,10 @@
 """Which provider is asked for a model that is named, or for the default one."""
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 
 from runlore.domain import limits
-from runlore.ports.model import ModelFailure, Provider
+from runlore.ports.model import ModelFailure, Provider, ProviderKind
 
 # What settings that were changed since they were read may mend.
 _UNSET = frozenset({"model.none", "model.unknown"})
@@ -62,6 +63,13 @@ class ModelChoice:
                 f"there is no key for {provider.name}: {provider.api_key_env} is not set, or holds no key",
                 code="model.key",
                 hint=f"set {provider.api_key_env} in the environment of Runlore, then start it again",
+            )
+        if provider.kind is not ProviderKind.PROGRAM and find_spec("pydantic_ai") is None:
+            raise ModelFailure(
+                f"{provider.name} cannot be asked: Runlore was installed without the libraries for it",
+                code="model.libraries",
+                hint="`make up` brings them along; elsewhere: pip install"
+                " 'pydantic-ai-slim[anthropic,openai]'; agent:claude-code and agent:codex need none",
             )
         return provider, name
 

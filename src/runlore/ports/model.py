@@ -114,7 +114,7 @@ class Models(Protocol):
         """The whole name of the model that would be asked, found out without asking it; empty is the default.
 
         ModelFailure: `model.none`, `model.unknown` (no such provider), `model.key` (its variable is not set),
-        `model.program` (it is not installed).
+        `model.program` (it is not installed), `model.libraries` (nor is what asks over HTTP).
         """
 
     def ask(self, question: Question) -> Reply:
