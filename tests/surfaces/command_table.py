@@ -146,6 +146,7 @@ TAKEN = {
     "approvals deny": {"ID", "--reason"},
     "approvals answer": {"ID", "TEXT"},
     "init": {"--yes"},
+    "import": {"PATH", "--from", "--scope", "--dry-run", "--yes"},
     "learn": {"PATH...", "--since", "--dry-run", "--report", "--enhance"},
     "why": {"RUN", "--sections"},
     "policy show": {"NAME"},

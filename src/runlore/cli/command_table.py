@@ -47,6 +47,11 @@ PARTS = {
     ),
     "approvals": CommandEntry("approvals", "approvals", "What runs wait for a person to say."),
     "learn": CommandEntry("learn", "learn", "Find skills worth keeping in the sessions of your agents."),
+    "import": CommandEntry(
+        "import_memories",
+        "import_memories",
+        "Bring along what another memory system or an instruction file holds.",
+    ),
     "mcp": CommandEntry("mcp", "mcp", "Serve memory to an agent over MCP, on standard input and output."),
     "connect": CommandEntry(
         "connect",

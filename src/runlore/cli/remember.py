@@ -56,7 +56,8 @@ def remember(
 
     def guess(content: str) -> ops.NewCandidate:
         with call.operations() as operations:
-            draft = _guess(operations, replace(said, content=content), kind)
+            project = find_project(operations, os.getcwd())
+        draft = guess_candidate(replace(said, content=content), kind, project)
         return draft if scope is None else replace(draft, scope=scope)
 
     draft = _ask(guess(text), guess) if is_asked else guess(text)
@@ -91,20 +92,25 @@ def search(
     call.answer(answers.write_hits(query, hits), lambda: record_tables.show_hits(hits, explain=explain))
 
 
-def _guess(operations: ops.Operations, draft: ops.NewCandidate, kind: Kind | None) -> ops.NewCandidate:
-    """The draft with its kind, and where it holds: for this folder's project where its words are about that,
-    else everywhere."""
-    known, reach = guess_statement(draft.content, kind)
+def find_project(operations: ops.Operations, folder: str) -> str | None:
+    """The project of a folder. One without a repository that nobody has bound has none: it is where somebody
+    happens to be."""
 
     def find_binding(folder_id: FolderId) -> FolderBinding | None:
         with suppress(NotFound):
             return operations.get_folder(folder_id)
         return None
 
-    project = working_folder(os.getcwd(), find_binding).project
-    # A folder without a repository that nobody has bound is where somebody happens to be.
-    is_far = reach != "project" or project.startswith("folder-")
-    return replace(draft, kind=known, scope=WORKSPACE if is_far else Scope(reach, project))
+    project = working_folder(folder, find_binding).project
+    return None if project.startswith("folder-") else project
+
+
+def guess_candidate(draft: ops.NewCandidate, kind: Kind | None, project: str | None) -> ops.NewCandidate:
+    """The draft with its kind, and where it holds: for the project where its words are about that, else
+    everywhere."""
+    known, reach = guess_statement(draft.content, kind)
+    scope = Scope(reach, project) if project and reach == "project" else WORKSPACE
+    return replace(draft, kind=known, scope=scope)
 
 
 def _ask(draft: ops.NewCandidate, guess: Callable[[str], ops.NewCandidate]) -> ops.NewCandidate | None:

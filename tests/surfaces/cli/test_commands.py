@@ -109,6 +109,7 @@ BELOW = {
             "dry_run",
             "proposing",
             "findings",
+            "foreign_memories",
             "local_transcripts",
             "past_decisions",
             "source_reader",

@@ -271,7 +271,9 @@ def _why(item: WaitingRecord) -> str:
         return f"the user said it; {reasons}"
     review = (record.automation_review or {}) if record.policy_decision in _ESCALATED else {}
     reason = record.metadata.get("reason") or review.get("reason")
-    return str(reason) if reason not in (None, "", _NO_REASON) else f"proposed by {record.created_by}"
+    notes = (f": {each.note}" for each in record.evidence_refs if each.note)
+    proposed = f"proposed by {record.created_by}{next(notes, '')}"
+    return proposed if reason in (None, "", _NO_REASON) else str(reason)
 
 
 def _approval_item(approval: Approval) -> InboxItem:
