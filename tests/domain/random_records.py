@@ -107,6 +107,7 @@ def records(draw: st.DrawFn) -> Record:
         superseded_by=draw(st.none() | ids),
         duplicate_of=draw(st.none() | ids),
         both_hold=tuple(draw(st.lists(ids, max_size=2, unique=True))),
+        standing=draw(st.booleans()),
         feedback=Feedback(wrong=draw(st.integers(0, 9)), helped=draw(st.integers(0, 9))),
         created_at=draw(moments),
         published_at=draw(st.none() | moments),

@@ -53,12 +53,14 @@ _KEYS = {
         *(InboxAct.CONFIRM, InboxAct.REPLACE, InboxAct.VERIFY, InboxAct.SAVE, InboxAct.APPROVE),
         *(InboxAct.RETRY, InboxAct.ANSWER),
     ),
+    "a": (InboxAct.STANDING,),
     "b": (InboxAct.BOTH_HOLD,),
     "n": (InboxAct.REJECT, InboxAct.REVOKE, InboxAct.SKIP, InboxAct.DENY),
     "e": (InboxAct.EDIT,),
 }
 _SHOWN = {
     InboxAct.CONFIRM: "use it",
+    InboxAct.STANDING: "use it in every prompt",
     InboxAct.EDIT: "change it and use it",
     InboxAct.REPLACE: "replace the old one",
     InboxAct.BOTH_HOLD: "both hold",
@@ -400,6 +402,7 @@ def _carry_out_on_candidate(operations: ops.Operations, pending: PendingAct) -> 
         summary=pending.text,
         supersedes=against[0] if act is InboxAct.REPLACE else None,
         both_hold=against if act is InboxAct.BOTH_HOLD else (),
+        standing=True if act is InboxAct.STANDING else None,
         accept_untrusted=bool(item.outside) and act is not InboxAct.REJECT,
     )
     (operations.reject if act is InboxAct.REJECT else operations.confirm)(decision)

@@ -137,6 +137,7 @@ def publish(
         RecordId | None, option("--supersedes ID", "The learning that this one replaces.")
     ] = None,
     both_hold: options.BothHoldOption = (),
+    standing: options.StandingOption = False,
     accept_untrusted: options.AcceptOption = False,
 ) -> None:
     """Publish a candidate, changed where an option says so."""
@@ -153,6 +154,7 @@ def publish(
         publish_tier=terms.tier,
         supersedes=supersedes,
         both_hold=both_hold,
+        standing=standing or None,
         accept_untrusted=accept_untrusted,
         reason=decision.reason,
         expected_revision=decision.expected_revision,
@@ -230,6 +232,23 @@ def revoke(call: Invocation, target: options.DecisionOptions) -> None:
     )
 
 
+@command(learning, "standing")
+def set_standing(
+    call: Invocation,
+    target: options.DecisionOptions,
+    off: Annotated[bool, option("--off", "No longer; prompts about it still get it.")] = False,
+) -> None:
+    """Have a rule in every prompt of its scope.
+
+    A preference or decision, whatever the input says, within a third of the budget.
+    """
+    told = "in every prompt of its scope" if not off else "only in prompts that are about it"
+    call.ask(
+        lambda operations: operations.set_standing(replace(target.read(), standing=not off)),
+        lambda record: say(f"{record.record_id} is {told}: {record.summary}"),
+    )
+
+
 @command(learning, "supersede")
 def supersede(
     call: Invocation,
@@ -243,7 +262,7 @@ def supersede(
 ) -> None:
     """Replace a learning by a new text.
 
-    It has to be verified on its own: it inherits nothing from the old one but its kind and scope.
+    It has to be verified on its own: of the old one it has its kind, its scope and whether it is standing.
     """
     decision = target.read()
     request = ops.Supersession(

@@ -52,8 +52,11 @@ class LearningWhere(WhereOptions):
         None
     )
 
+    standing: Annotated[bool, option("--standing", "Only what is in every prompt of its scope.")] = False
+
     def read(self) -> LearningFilters:
         return LearningFilters(
+            standing=self.standing,
             scopes=self.scopes,
             scope_kinds=self.scope_kinds,
             kinds=self.kinds,

@@ -75,6 +75,9 @@ BothHoldOption = Annotated[
     tuple[RecordId, ...],
     option("--both-hold ID", "It seems to contradict this record, and both hold. Repeatable."),
 ]
+StandingOption = Annotated[
+    bool, option("--standing", "In every prompt of its scope, whatever it is about: a rule.")
+]
 ScopeOption = Annotated[str, option("--scope KIND[:ID]", "The scope, such as project:acme.")]
 ScopesOption = Annotated[
     frozenset[Scope],

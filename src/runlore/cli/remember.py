@@ -23,10 +23,12 @@ from runlore.domain.record import PERSON_KINDS, Kind, Record, State
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.serialization.codec import serialize
 from runlore.domain.statements.candidates import guess_statement
+from runlore.domain.statements.conduct import may_stand
 from runlore.ports import operations as ops
 from runlore.ports.operations import InboxKind
 
 ASKED = "   Remember it? [y, n, e=change the text]: "
+ASKED_OF_RULE = "   Remember it? [y, a=yes, in every prompt, n, e=change the text]: "
 CLASHES = "   Which holds? [y=the new one alone, b=both, n=leave it waiting]: "
 CLASHES_WITH_SEVERAL = "   Do all of them hold? [b=all hold, n=leave it waiting]: "
 _CONFLICT = "review.conflict"
@@ -45,12 +47,14 @@ def remember(
         Scope | None, option("--scope KIND[:ID]", "Where it holds; guessed.", Scope.parse)
     ] = None,
     yes: options.YesOption = False,
+    standing: options.StandingOption = False,
 ) -> None:
     """Remember a sentence.
 
     What kind it is and where it holds is guessed and shown. At a terminal you say yes, and it is in use at
-    once; elsewhere it waits in the inbox, unless --yes is given.
+    once; elsewhere it waits in the inbox, unless --yes or --standing is given.
     """
+    yes = yes or standing
     is_asked = is_terminal() and not call.as_json and not yes
     said = ops.NewCandidate(kind=kind or Kind.FACT, content=text, confidence=limits.CONFIDENCE_MAX)
 
@@ -60,13 +64,14 @@ def remember(
         draft = guess_candidate(replace(said, content=content), kind, project)
         return draft if scope is None else replace(draft, scope=scope)
 
-    draft = _ask(guess(text), guess) if is_asked else guess(text)
+    draft, always = _ask(guess(text), guess) if is_asked else (guess(text), False)
     if draft is None:
         say("Nothing was kept.", "dim")
         return
     with call.operations() as operations:
         made = operations.create_candidate(draft)
-    record = _use(call, made, is_asked=is_asked) if is_asked or yes else made
+    decision = ops.Decision(record_id=made.record_id, standing=standing or always or None)
+    record = _use(call, made, decision, is_asked=is_asked) if is_asked or yes else made
     call.answer(serialize(record), lambda: _show_kept(record))
 
 
@@ -113,17 +118,21 @@ def guess_candidate(draft: ops.NewCandidate, kind: Kind | None, project: str | N
     return replace(draft, kind=known, scope=scope)
 
 
-def _ask(draft: ops.NewCandidate, guess: Callable[[str], ops.NewCandidate]) -> ops.NewCandidate | None:
-    """The draft that is to be kept, changed where the person wants it so; None for no."""
+def _ask(
+    draft: ops.NewCandidate, guess: Callable[[str], ops.NewCandidate]
+) -> tuple[ops.NewCandidate | None, bool]:
+    """The draft that is to be kept, changed where the person wants it so; None for no. And whether it is to
+    be in every prompt, which is offered where its words are a rule."""
     while True:
+        is_rule = may_stand(draft.kind, draft.content)
         say(f"   {draft.content}", "green")
         say(f"   {_describe(draft.kind, draft.scope)}", "dim")
-        key = read_key(ASKED)
+        key = read_key(ASKED_OF_RULE if is_rule else ASKED)
         if key == "e":
             changed = (read_line("   The text [text]: ") or "").strip()
             draft = guess(changed) if changed else draft
-        elif key in ("y", "n", "q", ""):
-            return draft if key == "y" else None
+        elif key in ("y", "n", "q", "") or (key == "a" and is_rule):
+            return draft if key in ("y", "a") else None, key == "a"
         else:
             say("   y keeps it, n does not, e changes the text; --kind and --scope say the rest.", "yellow")
 
@@ -134,10 +143,9 @@ def _describe(kind: Kind, scope: Scope) -> str:
     return f"{_WITH_ARTICLE.get(kind, kind)}, for {where}"
 
 
-def _use(call: Invocation, record: Record, *, is_asked: bool) -> Record:
-    """Confirm it. What it contradicts is shown beside it, and the person says which holds."""
-    # At no revision: automation may have noted something of it since, and its words are the person's own.
-    decision = ops.Decision(record_id=record.record_id)
+def _use(call: Invocation, record: Record, decision: ops.Decision, *, is_asked: bool) -> Record:
+    """Confirm it. What it contradicts is shown beside it, and the person says which holds. At no revision:
+    automation may have noted something of it since, and its words are the person's own."""
     clashes = ops.InboxRequest(kinds=frozenset({InboxKind.CONFLICT}), limit=limits.LIST_LIMIT_MAX)
     with call.operations() as operations:
         try:
@@ -180,6 +188,6 @@ def _show_kept(record: Record) -> None:
         say(f"It waits: {kept}", "yellow")
         say("`runlore inbox` decides on it.", "dim")
     else:
-        say(f"Remembered {kept}", "green")
+        say(f"Remembered{' for every prompt' if record.standing else ''} {kept}", "green")
         restore = " --restore" if record.supersedes else ""
         say(f"`runlore memory rollback {record.record_id}{restore}` takes it back.", "dim")

@@ -80,6 +80,7 @@ def confirm(
         RecordId | None, option("--supersedes ID", "The active record that this one replaces.")
     ] = None,
     both_hold: options.BothHoldOption = (),
+    standing: options.StandingOption = False,
     summary: Annotated[str | None, option("--summary TEXT", "Publish it with this text instead.")] = None,
 ) -> None:
     """Make a waiting record active, and supersede what it replaces."""
@@ -88,6 +89,7 @@ def confirm(
         summary=summary,
         supersedes=supersedes,
         both_hold=both_hold,
+        standing=standing or None,
         accept_untrusted=accept_untrusted,
     )
     with call.operations() as operations:
@@ -98,7 +100,8 @@ def confirm(
             say(f"{target.record_id} says the same as {record.record_id} and ends as its duplicate.")
         else:
             replaced = f", in place of {record.supersedes}" if record.supersedes else ""
-            say(f"Confirmed {record.record_id}{replaced}: {record.summary}")
+            always = ", in every prompt of its scope" if record.standing else ""
+            say(f"Confirmed {record.record_id}{replaced}{always}: {record.summary}")
             learning_tables.show_outside(record)
 
     call.answer(serialize(record), show)

@@ -74,6 +74,8 @@ LEARNING_KINDS = frozenset({Kind.RUN_SUMMARY, Kind.FACT, Kind.DECISION, Kind.PRE
 # What a person's search covers unless it is narrowed: all but what Runlore itself writes of every run.
 PERSON_KINDS = frozenset(Kind) - {Kind.RUN_SUMMARY, Kind.RUN, Kind.SCRATCH}
 PROMPT_KINDS = frozenset({Kind.FACT, Kind.DECISION, Kind.PREFERENCE})
+# What may be in every prompt of its scope, whatever the input says.
+STANDING_KINDS = frozenset({Kind.DECISION, Kind.PREFERENCE})
 # What waits for a decision. Summaries of runs are material for a review, and nobody decides on them.
 REVIEWED_KINDS = frozenset(Kind) - {Kind.RUN_SUMMARY}
 
@@ -186,7 +188,7 @@ class Feedback:
 
 @JsonForm(
     lineage=("confidence", "created_by", "policy_actor", "revision"),
-    may_lack=("both_hold",),
+    may_lack=("both_hold", "standing"),
     damage=Damage(thing="record", code="record.damaged", hint="restore the store from a backup or an export"),
 )
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +222,7 @@ class Record:
     duplicate_of: RecordId | None = None
     both_hold: tuple[RecordId, ...] = ()
     feedback: Feedback = Feedback()
+    standing: bool = False
     created_at: datetime
     published_at: datetime | None = None
     expires_at: datetime | None = None
@@ -323,7 +326,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         start=State.ACTIVE,
         end=State.ACTIVE,
         layers=_REVIEWED,
-        guard="verification, feedback, evidence and tier; the state stays; what happened is never amended",
+        guard="verification, feedback, evidence, tier, standing; the state stays; what happened stays",
     ),
     Transition(
         move=Move.CONFIRM,

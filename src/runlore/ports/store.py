@@ -52,7 +52,8 @@ class RecordFilter:
     """Which records a list asks for; None asks for all. Live ones that have expired at `now` are left out.
 
     `published` asks for what was ever published; `actor` and `rule` are who decided and which rule did.
-    `ranks` are those of candidates in the user's own words; None among them is what is none.
+    `ranks` are those of candidates in the user's own words; None among them is what is none. `standing` asks
+    for what is in every prompt.
     """
 
     layers: frozenset[Layer] | None = None
@@ -67,6 +68,7 @@ class RecordFilter:
     actor: str | None = None
     rule: str | None = None
     ranks: frozenset[Rank | None] | None = None
+    standing: bool = False
     now: datetime | None = None
 
     def admits(self, record: Record) -> bool:
@@ -88,6 +90,7 @@ class RecordFilter:
             all(members is None or value in members for value, members in sets)
             and all(_is_named(*each) for each in names)
             and not (self.published and record.published_at is None)
+            and (record.standing or not self.standing)
             and not is_over
         )
 

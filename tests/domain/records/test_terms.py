@@ -25,8 +25,8 @@ from runlore.domain.records.publication import (
     PublishTerms,
     apply_confirmation,
     consequences,
+    find_obstacles,
     require,
-    standing,
 )
 from runlore.domain.records.visibility import hidden_because
 from runlore.domain.taint import Provenance
@@ -99,7 +99,7 @@ def test_automation_replaces_nothing_and_only_what_waits_to_be_raised_may_contra
     old = published(fact())
     outcome = Consequences(supersedes=(old,) if replaces else (), obstacles=tuple(obstacles))
 
-    codes = [obstacle.code for obstacle in standing(outcome, on)]
+    codes = [obstacle.code for obstacle in find_obstacles(outcome, on)]
 
     automatic = on.decision is PolicyDecision.AUTOMATIC
     expected = [each.code for each in obstacles]

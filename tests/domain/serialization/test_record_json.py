@@ -57,6 +57,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "duplicate_of": (TEXT, NULL),
     "both_hold": NONE,
     "feedback": NONE,
+    "standing": (FLAG,),
     "created_at": NONE,
     "published_at": (NULL,),
     "expires_at": (NULL,),
@@ -170,17 +171,21 @@ def test_a_field_inside_a_field_of_the_wrong_type_is_damage(outer: str, name: st
         deserialize(Record, plain)
 
 
-@pytest.mark.req("REC-7", "LRN-14")
-def test_a_record_of_an_earlier_release_holds_beside_nothing() -> None:
+LATER_FIELDS = ("both_hold", "standing")
+
+
+@pytest.mark.req("REC-7", "LRN-14", "PRJ-6")
+def test_a_record_of_an_earlier_release_holds_beside_nothing_and_does_not_stand() -> None:
     record = example()
     plain = serialize(record)
-    del plain["both_hold"]
+    for name in LATER_FIELDS:
+        del plain[name]
 
     assert deserialize(Record, plain) == record
 
 
 @pytest.mark.req("REC-7")
-@pytest.mark.parametrize("name", [name for name in FIELDS if name != "both_hold"])
+@pytest.mark.parametrize("name", [name for name in FIELDS if name not in LATER_FIELDS])
 def test_a_record_that_lacks_a_field_is_damaged(name: str) -> None:
     plain = serialize(example())
     del plain[name]

@@ -93,6 +93,7 @@ FILTERS = st.builds(
     decisions=subsets(tuple(PolicyDecision)),
     actor=st.none() | st.sampled_from(NAMES),
     rule=st.none() | st.sampled_from(NAMES),
+    standing=st.booleans(),
     now=st.none() | MOMENTS,
 )
 
@@ -108,6 +109,7 @@ def admitted(where: RecordFilter, record: Record) -> bool:
         and (where.scope_kinds is None or record.scope.kind in where.scope_kinds)
         and (where.proposals is None or record.proposal in where.proposals)
         and (record.published_at is not None or not where.published)
+        and (record.standing or not where.standing)
         and (where.tiers is None or record.publish_tier in where.tiers)
         and (where.decisions is None or record.policy_decision in where.decisions)
         and is_named(where.actor, record.policy_actor)

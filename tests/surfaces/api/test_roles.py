@@ -48,6 +48,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "list_learnings": ("GET", "/v1/learnings?session_id=own", None),
     "get_learning": ("GET", "/v1/learnings/none?session_id=own", None),
     "revoke": ("POST", "/v1/learnings/none/revoke", None),
+    "set_standing": ("POST", "/v1/learnings/none/standing", None),
     "revoke_matching": ("POST", "/v1/learnings/revoke-matching", {"text": "nowhere", "dry_run": True}),
     "supersede": ("POST", "/v1/learnings/none/supersede", {"content": "It is otherwise"}),
     "verify": ("POST", "/v1/learnings/none/verify", None),

@@ -82,6 +82,7 @@ READ_FROM = {
     "runlore.domain.policies.policy_fields": {"learning_policy"},
     "runlore.domain.policies.skills_policy": {"SkillCurationPolicy", "skills_policy"},
     "runlore.domain.statements.candidates": {"guess_statement"},
+    "runlore.domain.statements.conduct": {"may_stand"},
     "runlore.domain.statements.finding": {"OwnStatement"},
     "runlore.domain.statements.ranks": {"Rank", "confidence_reasons", "rank_of", "sessions_of"},
     "runlore.domain.project": {"FolderBinding", "FolderId", "folder_id", "project_name"},
@@ -137,7 +138,7 @@ RECORD_FIELDS = [
     *("sensitivity", "origin", "created_by", "source", "evidence_refs", "provenance", "publish_tier"),
     *("verification_status", "policy_decision", "policy_actor", "automation_review", "semantic_key"),
     *("proposal", "supersedes", "superseded_by", "duplicate_of", "both_hold", "feedback"),
-    *("created_at", "published_at"),
+    *("standing", "created_at", "published_at"),
     *("expires_at", "revalidate_at", "revision"),
 ]
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

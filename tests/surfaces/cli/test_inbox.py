@@ -9,6 +9,7 @@ from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+from runlore.ports import operations as ops
 from tests.surfaces.at_terminal import CTRL_C, CTRL_D, Seen, here
 from tests.surfaces.cli.test_service import dead_job
 from tests.surfaces.command_line import Runlore
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.req("SUR-9")
 
 def say_it(runlore: Runlore, text: str, *more: str) -> str:
     """A waiting fact's id."""
-    made = runlore.json("learning", "candidates", "create", "--kind", "fact", text, *more)
+    kind = () if "--kind" in more else ("--kind", "fact")
+    made = runlore.json("learning", "candidates", "create", *kind, text, *more)
     return str(made["record_id"])
 
 
@@ -91,6 +93,22 @@ def test_each_key_does_what_the_question_says_with_the_next_answer(embedded: Run
     states = [embedded.state(each) for each in (old, clash, later, badly, wrong)]
     assert states == ["superseded", "active", "constrained", "active", "tombstoned rejected"]
     assert embedded.inspect(badly)["summary"] == "We ship on Friday"
+
+
+@pytest.mark.req("PRJ-6")
+def test_a_rule_may_be_used_in_every_prompt_and_why_tells_that_it_stood(embedded: Runlore) -> None:
+    rule = say_it(embedded, "Never push to main without asking", "--kind", "preference")
+
+    seen = keys(embedded, "a", "q")
+
+    assert "a=use it in every prompt" in seen.text
+    assert embedded.inspect(rule)["standing"] is True
+    embedded.json("session", "create", "--id", "talk")
+    asked = ops.NewRun(session_id=SessionId("talk"), request="Why is it slow?", context=True)
+    with operations_of(embedded) as operations:
+        run = operations.open_run(asked).run
+    why = embedded.text("why", run.run_id)
+    assert "standing: in every prompt of its scope" in why
 
 
 @pytest.mark.parametrize("last", ["y", "n"])

@@ -76,6 +76,26 @@ def test_at_a_terminal_it_is_asked_about_and_changed_on_the_spot(embedded: Runlo
     assert (hit["summary"], hit["state"]) == ("We deploy on Friday", "active")
 
 
+@pytest.mark.req("PRJ-6")
+def test_a_rule_is_offered_to_stand_in_every_prompt_and_nothing_else_is(
+    embedded: Runlore, project: Path
+) -> None:
+    said = "Always format dates as YYYY-MM-DD"
+    seen = here(embedded, "remember", said, answers=("a",))
+
+    assert "a=yes, in every prompt" in seen.text
+    assert "Remembered for every prompt a preference" in seen.text
+    (stands,) = embedded.items("learning", "list", "--standing")
+    assert (stands["summary"], stands["standing"]) == (said, True)
+    assert "given to every prompt of its scope" in embedded.text("learning", "get", stands["record_id"])
+    embedded.text("learning", "standing", stands["record_id"], "--off")
+    assert embedded.items("learning", "list", "--standing") == []
+    asked = here(embedded, "remember", "We deploy on Fridays", answers=("n",))
+    assert "every prompt" not in asked.text
+    told = embedded.json("remember", "--standing", "Never push to main")
+    assert (told["standing"], told["state"]) == (True, "active")
+
+
 @pytest.mark.parametrize("key", ["n", "q", CTRL_D])
 def test_a_no_keeps_nothing(embedded: Runlore, project: Path, key: str) -> None:
     assert "Nothing was kept." in here(embedded, "remember", "The port is 8080", answers=(key,)).text

@@ -168,7 +168,10 @@ def show_work(answer: ops.WorkAnswer) -> None:
 def _prompts(record: Record, now: datetime) -> Cell:
     hidden = hidden_because(record, now)
     return (
-        ("given to prompts that are about it", "green")
+        (
+            "given to every prompt of its scope" if record.standing else "given to prompts that are about it",
+            "green",
+        )
         if hidden is None
         else (f"not given: {hidden}", "yellow")
     )
@@ -183,6 +186,7 @@ def _standing(record: Record) -> Iterator[tuple[str, str]]:
     yield "verification", record.verification_status
     yield "confidence", str(record.confidence)
     yield "sensitivity", record.sensitivity
+    yield "standing", "in every prompt of its scope" if record.standing else ""
     yield "feedback", feedback_text(record) if record.feedback.wrong or record.feedback.helped else ""
     yield "supersedes", record.supersedes or ""
     yield "superseded by", record.superseded_by or ""

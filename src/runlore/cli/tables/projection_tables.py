@@ -7,11 +7,14 @@ from runlore.cli.tables.table_cells import plural, scope_text, scopes_text, time
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.prompts.projection import (
     Budget,
+    LearnedEntry,
     Omission,
     Projection,
     RebuiltSection,
+    ReceiptEntry,
     ReceiptSection,
     Section,
+    SectionEntry,
     SectionName,
 )
 from runlore.domain.text.excerpt import excerpt
@@ -20,6 +23,7 @@ from runlore.ports import operations as ops
 _OMITTED = {
     "over_entries": "more entries than the policy allows",
     "over_budget": "no room left in the budget",
+    "over_standing": "no room left in the third for standing rules",
     "unreadable": "its memory is missing or unreadable",
 }
 _REQUEST_CHARS_MAX = 200
@@ -34,10 +38,7 @@ def show_context(context: ops.MemoryContext) -> None:
             *(Column(title=title) for title in ("ID", "KIND", "SCOPE", "SCORE")),
             Column(title="CONTENT", wraps=True),
         ],
-        [
-            (e.record_id, e.kind, scope_text(e.scope), "-" if e.score is None else str(e.score), e.content)
-            for e in learned.entries
-        ],
+        [(e.record_id, e.kind, scope_text(e.scope), _score_text(e), e.content) for e in learned.entries],
     )
     _show_part("Recovered memory", recovered.omitted)
     _show_rows(
@@ -136,7 +137,7 @@ def _show_given(sections: Sequence[Section | ReceiptSection]) -> None:
                 "-" if entry.revision is None else str(entry.revision),
                 "-" if entry.score is None else str(entry.score),
                 f"{entry.tokens:,}",
-                _reason(section.name, entry.score),
+                _reason(section.name, entry),
             )
             for entry in section.entries
         ]
@@ -152,9 +153,16 @@ def _show_given(sections: Sequence[Section | ReceiptSection]) -> None:
         )
 
 
-def _reason(section: SectionName, score: int | None) -> str:
+def _score_text(entry: LearnedEntry) -> str:
+    return "standing" if entry.standing else "-" if entry.score is None else str(entry.score)
+
+
+def _reason(section: SectionName, entry: SectionEntry | ReceiptEntry) -> str:
+    score = entry.score
     if section is SectionName.RECOVERED_MEMORY:
         return "a recent run of this session"
+    if entry.standing and score is None:
+        return "standing: in every prompt of its scope"
     return "asked for memory: nearest scope, newest" if score is None else "matches the input"
 
 
@@ -193,6 +201,13 @@ def _budget_rows(budget: Budget) -> Iterator[tuple[str, str, str]]:
     for section in budget.sections:
         told = f"of {section.room_tokens:,} that it may take; its policy allows {section.policy_tokens:,}"
         yield section.section, f"{section.used_tokens:,}", told
+        if section.standing_tokens:
+            third = section.room_tokens // 3
+            yield (
+                "  standing",
+                f"{section.standing_tokens:,}",
+                f"of the {third:,} that rules may take, with the frame",
+            )
 
 
 def _show_rebuilt(sections: Sequence[RebuiltSection]) -> None:

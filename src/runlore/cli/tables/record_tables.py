@@ -319,6 +319,8 @@ def _remarks(item: ops.ReviewItem) -> Iterator[tuple[str, str]]:
     if record.provenance.tainted:
         sources = ", ".join(record.provenance.sources) or "an unnamed source"
         yield f"comes from outside ({sources}): needs --accept-untrusted", "yellow"
+    if item.offers_standing:
+        yield "a rule: confirmed with --standing it is in every prompt of its scope", "dim"
     if item.rivals:
         yield f"other proposals for the same place: {', '.join(item.rivals)}", "yellow"
 

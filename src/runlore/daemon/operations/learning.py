@@ -50,7 +50,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.flow.pipeline.operator_verification import Vouching, gather_support, verify
 from runlore.flow.pipeline.replacing import supersede
-from runlore.flow.publish.decide import expect_revision
+from runlore.flow.publish.decide import expect_revision, set_standing
 from runlore.flow.publish.feedback import give_feedback, was_given
 from runlore.flow.publish.repeats import ended_before, published_before, superseded_before
 from runlore.flow.reactions import confirm_learning, revoke_learnings
@@ -149,7 +149,13 @@ class LearningActs(Bound):
             supersedes = visible_id(tx, self.caller, publication.supersedes)
             tier = publication.publish_tier
             before = published_before(
-                tx.records, candidate, edits, now=act.at, tier=tier, supersedes=supersedes
+                tx.records,
+                candidate,
+                edits,
+                now=act.at,
+                tier=tier,
+                supersedes=supersedes,
+                standing=publication.standing,
             )
             return [
                 before
@@ -158,7 +164,9 @@ class LearningActs(Bound):
                     candidate,
                     act,
                     terms=PublishTerms(
-                        tier=tier, both_hold=visible_ids(tx, self.caller, publication.both_hold)
+                        tier=tier,
+                        both_hold=visible_ids(tx, self.caller, publication.both_hold),
+                        standing=publication.standing,
                     ),
                     edits=edits,
                     supersedes=supersedes,
@@ -223,6 +231,14 @@ class LearningActs(Bound):
         revoked = self.write(decision_call("revoke", decision), body)[0]
         self.follow_skills()
         return revoked
+
+    @operation
+    def set_standing(self, decision: ops.Decision) -> Record:
+        def body(tx: Transaction, act: Act) -> Sequence[Record]:
+            learning = _require_published(self.target(tx, decision))
+            return [set_standing(tx, learning, act, standing=decision.standing is not False)]
+
+        return self.decide("set_standing", decision, body)[0]
 
     @operation
     def revoke_matching(self, request: ops.MatchingRevocation) -> ops.Revoked:
@@ -381,6 +397,7 @@ def published_where(
         decisions=filters.decisions or None,
         actor=filters.actor,
         rule=filters.rule,
+        standing=filters.standing,
         now=now,
     )
 

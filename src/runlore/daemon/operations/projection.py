@@ -41,7 +41,7 @@ from runlore.flow.prompt_context.hidden import (
     list_hidden_then,
     visible_lines,
 )
-from runlore.flow.prompt_context.learnings import Learned, all_learned, select_learnings
+from runlore.flow.prompt_context.learnings import Learned, all_learned, list_standing, select_learnings
 from runlore.flow.prompt_context.rebuild import rebuilt
 from runlore.flow.prompt_context.recovered_runs import (
     RecoveredRuns,
@@ -265,11 +265,14 @@ class ProjectionActs(Bound):
                 )
                 for layer in (Layer.PROFILE, Layer.PROCEDURAL, Layer.SEMANTIC)
             }
+            seen = sorted(scopes or ()) if session_id is not None else ()
+            rules = list_standing(then, scopes=seen, now=now, views=None) if seen else ()
             return ops.GoalContext(
                 goal=goal,
                 profile=best[Layer.PROFILE],
                 procedural=best[Layer.PROCEDURAL],
                 semantic=best[Layer.SEMANTIC],
+                standing=rules[:limit],
             )
 
         found = self.parts.follower.answer(ask, needs_index=True)
@@ -369,7 +372,10 @@ def _projection(reading: SearchSnapshot) -> ProjectionPolicy:
 
 
 def _learned_context(learned: Learned) -> ops.LearnedContext:
-    return ops.LearnedContext(entries=learned.entries, truncated=learned.omitted > 0, omitted=learned.omitted)
+    standing = {entry.record_id for entry in learned.standing}
+    others = (entry for entry in learned.entries if entry.record_id not in standing)
+    entries = (*learned.standing, *others)
+    return ops.LearnedContext(entries=entries, truncated=learned.omitted > 0, omitted=learned.omitted)
 
 
 def _recovered_memory(runs: RecoveredRuns) -> ops.RecoveredMemory:

@@ -23,6 +23,7 @@ from runlore.domain.records.audit import Act
 from runlore.domain.records.curation import Basis, Merge, compactions, dedups
 from runlore.domain.records.publication import PublishTerms
 from runlore.domain.scope import Scope
+from runlore.domain.statements.conduct import may_stand
 from runlore.domain.statements.ranks import confidence_reasons
 from runlore.flow.publish.decide import reject
 from runlore.flow.publish.repeats import ended_before, published_before, restored_before
@@ -79,6 +80,7 @@ class ReviewActs(ForgetActs):
                     rivals=item.rivals,
                     attention=item.attention,
                     why=tuple(confidence_reasons(item.record)),
+                    offers_standing=may_stand(item.record.kind, item.record.summary),
                 )
                 for item in listed
             ),
@@ -92,14 +94,18 @@ class ReviewActs(ForgetActs):
             candidate = self.target(tx, decision)
             supersedes = visible_id(tx, self.caller, decision.supersedes)
             edits = Edits(content=decision.summary)
-            before = published_before(tx.records, candidate, edits, now=act.at, supersedes=supersedes)
+            before = published_before(
+                tx.records, candidate, edits, now=act.at, supersedes=supersedes, standing=decision.standing
+            )
             return [
                 before
                 or confirm_learning(
                     tx,
                     candidate,
                     act,
-                    terms=PublishTerms(both_hold=visible_ids(tx, self.caller, decision.both_hold)),
+                    terms=PublishTerms(
+                        both_hold=visible_ids(tx, self.caller, decision.both_hold), standing=decision.standing
+                    ),
                     edits=edits,
                     supersedes=supersedes,
                     accept_untrusted=decision.accept_untrusted,

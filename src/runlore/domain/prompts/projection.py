@@ -26,15 +26,16 @@ class Omitted(StrEnum):
 
     OVER_ENTRIES = "over_entries"
     OVER_BUDGET = "over_budget"
+    OVER_STANDING = "over_standing"
     UNREADABLE = "unreadable"
 
 
-@JsonForm(omit_default=("meaning",))
+@JsonForm(omit_default=("meaning", "standing"))
 @dataclass(frozen=True, kw_only=True)
 class LearnedEntry:
     """A learning that an input may be given, with its score against the input (None without one).
 
-    `meaning` is the part of the score that vectors have added.
+    `meaning` is the part of the score that vectors have added; what is `standing` every input is given.
     """
 
     record_id: RecordId
@@ -44,8 +45,10 @@ class LearnedEntry:
     content: str
     score: int | None = None
     meaning: int = 0
+    standing: bool = False
 
 
+@JsonForm(omit_default=("standing",))
 @dataclass(frozen=True, kw_only=True)
 class SectionEntry:
     """One entry of a section: what it came from, its score, what it costs, and its rendered text."""
@@ -55,6 +58,7 @@ class SectionEntry:
     score: int | None = None
     tokens: int
     text: str
+    standing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,14 +82,17 @@ class Section:
     entries: tuple[SectionEntry, ...]
 
 
+@JsonForm(omit_default=("standing_tokens",))
 @dataclass(frozen=True, kw_only=True)
 class SectionBudget:
-    """The arithmetic of one section: what its policy allows, what was left, what it took."""
+    """The arithmetic of one section: what its policy allows, what was left, what it took, and what of that
+    standing rules took, which is at most a third of what was left."""
 
     section: SectionName
     policy_tokens: int
     room_tokens: int
     used_tokens: int
+    standing_tokens: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +127,7 @@ class Projection:
     remark: str = ""
 
 
+@JsonForm(omit_default=("standing",))
 @dataclass(frozen=True, kw_only=True)
 class ReceiptEntry:
     """One entry as the receipt keeps it. A recovered run's text is kept, for its memory may be pruned."""
@@ -129,6 +137,7 @@ class ReceiptEntry:
     score: int | None
     tokens: int
     text: str | None = None
+    standing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

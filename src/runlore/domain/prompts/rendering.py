@@ -58,7 +58,7 @@ def section(name: SectionName, entries: Iterable[str], *, renderer: int = RENDER
 
 
 def render_learning(entry: LearnedEntry) -> str:
-    heading = (entry.record_id, entry.kind.value, str(entry.scope))
+    heading = (entry.record_id, entry.kind.value, str(entry.scope), *(["standing"] * entry.standing))
     return _entry(Rendered(heading=heading, content=entry.content))
 
 

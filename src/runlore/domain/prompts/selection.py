@@ -1,7 +1,7 @@
 """Which learnings an input is given: those that its words find, best first, or none.
 
 Only content is scored, by the one ranking. If any eligible learning scores, those that score nothing are left
-out. If none scores, nothing is given, unless the input asks for memory explicitly.
+out. If none scores, nothing is given but what is standing, unless the input asks for memory explicitly.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -138,4 +138,5 @@ def entry_of(candidate: Candidate) -> LearnedEntry:
         content=record.summary,
         score=candidate.score,
         meaning=candidate.meaning,
+        standing=record.standing,
     )

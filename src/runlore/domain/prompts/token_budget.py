@@ -6,6 +6,8 @@ The sections are packed one after the other, so what the first takes is missing 
     room of a section    = the lesser of its policy's budget and what is left of the prompt's room
     cost of a section    = its frame + its entries, each rounded up for itself, so that parts add up to it
 
+Standing rules come first in theirs, and take at most a third of its room, with the frame.
+
 A section that none of its entries fits into is left out, its frame too. Where the model's family is unknown
 there is no window, and the policies' budgets alone bound the sections.
 
@@ -22,6 +24,8 @@ from runlore.domain.prompts.projection import Budget, ModelFamily, SectionBudget
 
 # A family whose answers may fill its window keeps half of it for the prompt.
 _RESERVE_SHARE = 2
+# Of the room for learnings standing rules take at most this part, and of the entries they leave as much.
+_STANDING_SHARE = 3
 # 0.285 tokens a byte: English prose and code lie a little below, most other scripts a little above.
 _TOKENS_PER_1000_BYTES = 285
 
@@ -52,6 +56,14 @@ def passing_over(costs: Sequence[int], frame: int, room: int) -> Packed:
             taken.append(place)
             used += cost
     return _make_packed(taken, used)
+
+
+def standing_first(costs: Sequence[int], frame: int, room: int, *, entries_max: int, others: int) -> Packed:
+    """Take the standing rules that fit into their part of the room. Of the entries that a section may have,
+    they leave a third to the others, of which there are so many."""
+    fitting = passing_over(costs, frame, room // _STANDING_SHARE)
+    taken = fitting.taken[: entries_max - min(others, entries_max // _STANDING_SHARE)]
+    return _make_packed(taken, frame + sum(costs[place] for place in taken))
 
 
 def newest_first(costs: Sequence[int], frame: int, room: int) -> Packed:
@@ -99,12 +111,15 @@ def room_for(budget: Budget, policy_tokens: int) -> int:
     return max(0, min(policy_tokens, left))
 
 
-def spend(budget: Budget, section: SectionName, *, policy_tokens: int, used: int) -> Budget:
+def spend(
+    budget: Budget, section: SectionName, *, policy_tokens: int, used: int, standing: int = 0
+) -> Budget:
     line = SectionBudget(
         section=section,
         policy_tokens=policy_tokens,
         room_tokens=room_for(budget, policy_tokens),
         used_tokens=used,
+        standing_tokens=standing,
     )
     return replace(budget, sections=(*budget.sections, line))
 

@@ -9,7 +9,7 @@ from typing import cast
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.record import JsonObject, JsonValue, Layer, Record, State, StateReason
+from runlore.domain.record import STANDING_KINDS, JsonObject, JsonValue, Layer, Record, State, StateReason
 from runlore.domain.text.safe_text import is_shown
 from runlore.domain.text.storable import is_storable
 
@@ -110,8 +110,20 @@ def _breach(layer: Layer, metadata: JsonObject, sentence: str) -> Invalid:
     return Invalid(sentence, code="record.metadata", hint=f"its metadata needs: {needed}")
 
 
+def check_standing(record: Record) -> None:
+    """Only a rule can stand in every prompt: a preference or a decision."""
+    if record.kind not in STANDING_KINDS:
+        raise Invalid(
+            f"{record.record_id} is a {record.kind}: only a preference or a decision can be standing",
+            code="record.standing",
+            hint="publish it as a preference or a decision, or leave `standing` out",
+        )
+
+
 def _check_state(record: Record) -> None:
-    """A tombstone says why, and what was replaced or repeated says by what."""
+    """A tombstone says why, what was replaced or repeated says by what, and only a rule is standing."""
+    if record.standing:
+        check_standing(record)
     if (record.state is State.TOMBSTONED) is (record.state_reason is None):
         raise Invalid(
             f"record {record.record_id} is {record.state} with state_reason {record.state_reason}",

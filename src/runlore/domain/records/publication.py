@@ -14,6 +14,7 @@ from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import (
     PROMPT_KINDS,
+    STANDING_KINDS,
     JsonObject,
     Layer,
     PolicyDecision,
@@ -24,6 +25,7 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
+from runlore.domain.records.contracts import check_standing
 from runlore.domain.records.visibility import Hidden, hidden_because, leaves_empty
 from runlore.domain.taint import inherit
 
@@ -37,7 +39,8 @@ class PublishTerms:
 
     No `actor` is whoever acts; no `verification`, `revalidate_at` or `review` (the plain form of
     `automation_review`) leaves what the candidate has; of two times to expire at the earlier one holds.
-    `both_hold` names what it seems to contradict and stands beside.
+    `both_hold` names what it seems to contradict and stands beside. Where nothing is said of `standing`, it
+    stands if what it replaces does.
     """
 
     tier: PublishTier = PublishTier.ACTIVE
@@ -48,6 +51,7 @@ class PublishTerms:
     revalidate_at: datetime | None = None
     review: JsonObject | None = None
     both_hold: tuple[RecordId, ...] = ()
+    standing: bool | None = None
 
     @property
     def is_automatic(self) -> bool:
@@ -136,7 +140,9 @@ def require(
     candidate: Record, outcome: Consequences, *, terms: PublishTerms = BY_HAND, accept_untrusted: bool
 ) -> None:
     """Raise the first obstacle as a conflict, or the refusal of untrusted text that nobody accepted."""
-    for obstacle in standing(outcome, terms):
+    if terms.standing:
+        check_standing(candidate)
+    for obstacle in find_obstacles(outcome, terms):
         raise Conflict(obstacle.sentence, code=obstacle.code, hint=obstacle.hint)
     provenance = inherit((candidate.provenance, *(r.provenance for r in outcome.supersedes)))
     if provenance.tainted and not accept_untrusted:
@@ -148,7 +154,7 @@ def require(
         )
 
 
-def standing(outcome: Consequences, terms: PublishTerms) -> tuple[Obstacle, ...]:
+def find_obstacles(outcome: Consequences, terms: PublishTerms) -> tuple[Obstacle, ...]:
     """What stands in the way on these terms: automation replaces nothing, but what it publishes for later
     (the provisional tier) may contradict what prompts see until somebody raises it."""
     if not terms.is_automatic:
@@ -164,6 +170,7 @@ def apply_confirmation(
 ) -> Record:
     """The candidate's fields as its confirmation leaves them; the move itself is `audit`'s."""
     provenance = inherit((candidate.provenance, *(r.provenance for r in outcome.supersedes)))
+    follows_rule = candidate.kind in STANDING_KINDS and any(r.standing for r in outcome.supersedes)
     metadata: JsonObject = candidate.metadata
     if candidate.proposal is Proposal.DEDUP:
         metadata = {**metadata, "canonical": True}
@@ -178,6 +185,7 @@ def apply_confirmation(
         automation_review=terms.review or candidate.automation_review,
         supersedes=outcome.supersedes[0].record_id if outcome.supersedes else None,
         both_hold=tuple(r.record_id for r in outcome.both_hold),
+        standing=follows_rule if terms.standing is None else terms.standing,
         published_at=now,
         expires_at=min(filter(None, (candidate.expires_at, terms.expires_at)), default=None),
         revalidate_at=terms.revalidate_at or candidate.revalidate_at,

@@ -11,7 +11,6 @@ are read with no snapshot open:
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 
@@ -21,6 +20,7 @@ from runlore.domain.policies.policy import RunMemoryPolicy
 from runlore.domain.prompts import rendering, token_budget
 from runlore.domain.prompts.projection import (
     Budget,
+    LearnedEntry,
     ModelFamily,
     Omission,
     Omitted,
@@ -123,7 +123,7 @@ class PromptContext:
         )
 
 
-_LIMITS = frozenset({Omitted.OVER_ENTRIES, Omitted.OVER_BUDGET})
+_LIMITS = frozenset({Omitted.OVER_ENTRIES, Omitted.OVER_BUDGET, Omitted.OVER_STANDING})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,58 +200,79 @@ def _open_budget(counters: Counters, asked: Input, families: Sequence[ModelFamil
 
 @dataclass(frozen=True, kw_only=True)
 class _Part:
-    name: SectionName
     section: Section | None
     omissions: tuple[Omission, ...]
 
-    def without(self, source_ids: Sequence[str]) -> "_Part":
-        """The same, with a word on those that were too many."""
-        if not source_ids:
-            return self
-        too_many = tuple(
-            Omission(section=self.name, source_id=source_id, reason=Omitted.OVER_ENTRIES)
-            for source_id in source_ids
-        )
-        section = None if self.section is None else replace(self.section, truncated=True)
-        return replace(self, section=section, omissions=(*self.omissions, *too_many))
-
 
 def _pack_learnings(learned: Learned, budget: Budget, limits: ProjectionPolicy) -> tuple[_Part, Budget]:
-    texts = [rendering.render_learning(entry) for entry in learned.entries]
-    told = [
-        SectionEntry(
-            source_id=entry.record_id,
-            revision=entry.revision,
-            score=entry.score,
-            tokens=_cost(text, budget),
-            text=text,
-        )
-        for entry, text in zip(learned.entries, texts, strict=True)
-    ]
-    part, spent = _pack(
-        SectionName.LEARNED_CONTEXT,
-        told,
-        budget,
-        policy_tokens=limits.budget_tokens,
-        by=token_budget.passing_over,
+    """Standing rules first, in their part of the room; then what the input finds, the best first."""
+    name, most = SectionName.LEARNED_CONTEXT, limits.max_entries
+    rules, found = (
+        [_learned_entry(each, budget) for each in es] for es in (learned.standing, learned.entries)
     )
-    return part.without(learned.left_out), spent
+    frame, room = _frame_cost(name, budget), token_budget.room_for(budget, limits.budget_tokens)
+    named = {rule.source_id for rule in rules}
+    others = sum(entry.source_id not in named for entry in found)
+    first = token_budget.standing_first(
+        [rule.tokens for rule in rules], frame, room, entries_max=most, others=others
+    )
+    taken = [rules[place] for place in first.taken]
+    given = {rule.source_id for rule in taken}
+    rest = [entry for entry in found if entry.source_id not in given]
+    rest, beyond = rest[: most - len(taken)], rest[most - len(taken) :]
+    second = token_budget.passing_over([entry.tokens for entry in rest], first.used or frame, room)
+    entries = [*taken, *(rest[place] for place in second.taken)]
+    given = {entry.source_id for entry in entries}
+    left_out = {entry.source_id: (Omitted.OVER_BUDGET, entry.tokens) for entry in rest}
+    left_out |= dict.fromkeys((*(each.source_id for each in beyond), *learned.left_out), _TOO_MANY)
+    left_out |= {rule.source_id: (Omitted.OVER_STANDING, rule.tokens) for rule in rules}
+    omissions = [
+        Omission(section=name, source_id=source_id, reason=reason, tokens=tokens)
+        for source_id, (reason, tokens) in left_out.items()
+        if source_id not in given
+    ]
+    used = second.used or first.used
+    spent = token_budget.spend(
+        budget,
+        name,
+        policy_tokens=limits.budget_tokens,
+        used=used,
+        standing=sum(rule.tokens for rule in taken),
+    )
+    return _make_part(name, entries, used, omissions), spent
+
+
+_TOO_MANY = (Omitted.OVER_ENTRIES, 0)
+
+
+def _learned_entry(entry: LearnedEntry, budget: Budget) -> SectionEntry:
+    text = rendering.render_learning(entry)
+    return SectionEntry(
+        source_id=entry.record_id,
+        revision=entry.revision,
+        score=entry.score,
+        tokens=_cost(text, budget),
+        text=text,
+        standing=entry.standing,
+    )
 
 
 def _pack_runs(runs: RecoveredRuns, budget: Budget, policy: RunMemoryPolicy) -> tuple[_Part, Budget]:
-    texts = [rendering.render_run(memory) for memory in runs.entries]
-    told = [
-        SectionEntry(source_id=memory.run_id, tokens=_cost(text, budget), text=text)
-        for memory, text in zip(runs.entries, texts, strict=True)
+    name = SectionName.RECOVERED_MEMORY
+    texts = [(memory.run_id, rendering.render_run(memory)) for memory in runs.entries]
+    told = [SectionEntry(source_id=run_id, tokens=_cost(text, budget), text=text) for run_id, text in texts]
+    room = token_budget.room_for(budget, policy.budget_tokens)
+    packed = token_budget.newest_first([entry.tokens for entry in told], _frame_cost(name, budget), room)
+    omissions = [
+        Omission(section=name, source_id=entry.source_id, reason=Omitted.OVER_BUDGET, tokens=entry.tokens)
+        for place, entry in enumerate(told)
+        if place not in packed.taken
     ]
-    part, spent = _pack(
-        SectionName.RECOVERED_MEMORY,
-        told,
-        budget,
-        policy_tokens=policy.budget_tokens,
-        by=token_budget.newest_first,
-    )
-    return part.without(runs.left_out), spent
+    omissions += [
+        Omission(section=name, source_id=run_id, reason=Omitted.OVER_ENTRIES) for run_id in runs.left_out
+    ]
+    spent = token_budget.spend(budget, name, policy_tokens=policy.budget_tokens, used=packed.used)
+    return _make_part(name, [told[place] for place in packed.taken], packed.used, omissions), spent
 
 
 def _cost(text: str, budget: Budget) -> int:
@@ -259,31 +280,21 @@ def _cost(text: str, budget: Budget) -> int:
     return estimate(f"{text}\n", budget.factor_percent)
 
 
-def _pack(
-    name: SectionName,
-    entries: Sequence[SectionEntry],
-    budget: Budget,
-    *,
-    policy_tokens: int,
-    by: token_budget.Packing,
-) -> tuple[_Part, Budget]:
-    frame = estimate(rendering.frame(name), budget.factor_percent)
-    packed = by([entry.tokens for entry in entries], frame, token_budget.room_for(budget, policy_tokens))
-    taken = [entries[place] for place in packed.taken]
-    omissions = tuple(
-        Omission(section=name, source_id=entry.source_id, reason=Omitted.OVER_BUDGET, tokens=entry.tokens)
-        for place, entry in enumerate(entries)
-        if place not in packed.taken
-    )
+def _frame_cost(name: SectionName, budget: Budget) -> int:
+    return estimate(rendering.frame(name), budget.factor_percent)
+
+
+def _make_part(
+    name: SectionName, entries: Sequence[SectionEntry], used: int, omissions: Sequence[Omission]
+) -> _Part:
     section = Section(
         name=name,
-        text=rendering.section(name, [entry.text for entry in taken]),
-        tokens=packed.used,
-        entries=tuple(taken),
+        text=rendering.section(name, [entry.text for entry in entries]),
+        tokens=used,
+        entries=tuple(entries),
         truncated=bool(omissions),
     )
-    spent = token_budget.spend(budget, name, policy_tokens=policy_tokens, used=packed.used)
-    return _Part(name=name, section=section if taken else None, omissions=omissions), spent
+    return _Part(section=section if entries else None, omissions=tuple(omissions))
 
 
 def _unreadable(run_ids: Sequence[RunId]) -> tuple[Omission, ...]:
@@ -309,6 +320,7 @@ def _receipt_section(section: Section) -> ReceiptSection:
                 score=entry.score,
                 tokens=entry.tokens,
                 text=entry.text if keeps_text else None,
+                standing=entry.standing,
             )
             for entry in section.entries
         ),

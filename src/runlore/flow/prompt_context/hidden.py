@@ -8,7 +8,7 @@ from functools import cache
 from runlore.domain import limits
 from runlore.domain.lazy import dataclass
 from runlore.domain.prompts.selection import hidden_among
-from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
+from runlore.domain.record import PROMPT_KINDS, STANDING_KINDS, Kind, Layer, Record, RecordId, State
 from runlore.domain.records.visibility import Hidden, hidden_because
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.flow.prompt_context.overruling import find_overruled
@@ -34,6 +34,11 @@ def visible_lines(reading: SearchSnapshot, scopes: Sequence[Scope]) -> tuple[Rec
     """The newest records of these scopes, and one more than are looked at where there are more."""
     where = RecordFilter(layers=_LAYERS, scopes=frozenset(scopes))
     return reading.records.lines(where, limit=LOOKED_AT_MAX + 1)
+
+
+def standing_in(scopes: Iterable[Scope], now: datetime) -> RecordFilter:
+    """What is standing in these scopes; prompts may not get all of it."""
+    return RecordFilter(kinds=STANDING_KINDS, states=_LIVE, scopes=frozenset(scopes), standing=True, now=now)
 
 
 def is_whole(lines: tuple[RecordLine, ...]) -> bool:

@@ -27,7 +27,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.search.fusion import WordHit
 from runlore.domain.search.ranking import Collection, Query, RankFilter, analyse_query, passes, score_of
 from runlore.domain.timestamps import to_milliseconds
-from runlore.flow.prompt_context.hidden import LOOKED_AT_MAX, may_be_visible
+from runlore.flow.prompt_context.hidden import LOOKED_AT_MAX, may_be_visible, standing_in
 from runlore.flow.prompt_context.overruling import find_overruled
 from runlore.flow.prompt_context.record_cache import Analysed
 from runlore.flow.prompt_context.search import SearchSnapshot
@@ -61,8 +61,9 @@ _ACTIVE = frozenset({State.ACTIVE})
 @dataclass(frozen=True, kw_only=True)
 class Learned:
     """The best first. `left_out` names some of those that were too many; `omitted` counts them all, as far
-    as was looked."""
+    as was looked. `standing` are those that every input of the scopes is given, found by it or not."""
 
+    standing: tuple[LearnedEntry, ...] = ()
     entries: tuple[LearnedEntry, ...] = ()
     left_out: tuple[RecordId, ...] = ()
     omitted: int = 0
@@ -85,6 +86,37 @@ def select_learnings(
 
     `views` are those of the scopes. Where there are none, `lines` are all of their lines, if they were read.
     """
+    found = _find_learnings(
+        reading, text, scopes=scopes, now=now, entries_max=entries_max, views=views, lines=lines
+    )
+    return replace(found, standing=list_standing(reading, scopes=scopes, now=now, views=views))
+
+
+def list_standing(
+    reading: SearchSnapshot, *, scopes: Sequence[Scope], now: datetime, views: Views | None
+) -> tuple[LearnedEntry, ...]:
+    """What every input of these scopes is given: by the priority of its scope, then the latest published."""
+    if views is not None:
+        records = [record for view in views.each for record in view.standing]
+        return tuple(
+            entry_of(Candidate(record=each)) for each in records if each.record_id not in views.overruled
+        )
+    found = reading.page(standing_in(scopes, now), limit=LOOKED_AT_MAX)
+    lost = find_overruled(reading, found, scopes, now)
+    seen = eligible((Candidate(record=each) for each in found), now, overruled=lost)
+    return tuple(map(entry_of, order_candidates(seen, scopes)))
+
+
+def _find_learnings(
+    reading: SearchSnapshot,
+    text: str,
+    *,
+    scopes: Sequence[Scope],
+    now: datetime,
+    entries_max: int,
+    views: Views | None,
+    lines: Lines | None,
+) -> Learned:
     # What an agent repeats of an earlier prompt's sections is no question of its own.
     text = without_notes(text)
     query = query_of(text)
@@ -133,11 +165,13 @@ def all_learned(
     lines: Lines | None = None,
 ) -> Learned:
     """All that is eligible, by the priority of its scope and then the latest published."""
+    standing = list_standing(reading, scopes=scopes, now=now, views=views)
     if views is not None:
         entries = (entry for view in views.each for entry in view.entries)
         every = [entry for entry in entries if entry.record_id not in views.overruled]
         beyond = every[entries_max:]
         return Learned(
+            standing=standing,
             entries=tuple(every[:entries_max]),
             left_out=tuple(entry.record_id for entry in beyond[:_LEFT_OUT_MAX]),
             omitted=len(beyond),
@@ -152,7 +186,7 @@ def all_learned(
         ]
     lost = _find_overruled(reading, records, scopes, now)
     found = eligible((Candidate(record=each.record) for each in records), now, overruled=lost)
-    return _take_first(order_candidates(found, scopes), entries_max)
+    return replace(_take_first(order_candidates(found, scopes), entries_max), standing=standing)
 
 
 def _find_overruled(

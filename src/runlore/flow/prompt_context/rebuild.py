@@ -82,6 +82,7 @@ def _again(section: ReceiptSection, histories: Histories, renderer: int) -> Sect
             score=entry.score,
             tokens=entry.tokens,
             text=told,
+            standing=entry.standing,
         )
         for entry, told in texts
         if told is not None
@@ -110,5 +111,6 @@ def _text(name: SectionName, entry: ReceiptEntry, histories: Histories) -> str |
         scope=record.scope,
         content=record.summary,
         score=entry.score,
+        standing=entry.standing,
     )
     return rendering.render_learning(told)

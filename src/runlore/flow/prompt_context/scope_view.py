@@ -49,7 +49,8 @@ class ScopeView:
 
     `places` are of the newest records, as many as are looked at and one more; `hidden` are those among them
     that prompts do not get. `visible` is what prompts get, in its order, and `ranked` what scores are
-    relative to, both of the newest learnings, of which there are `learnings` or, where it `is_large`, more.
+    relative to, both of the newest learnings, of which there are `learnings` or, where it `is_large`, more;
+    `standing` is what every prompt gets of it, however old.
     `count` is of all records, `live_count` of those whose line does not hide them. `live` are those that were
     read, and `shadows` what they say they supersede.
     """
@@ -63,6 +64,7 @@ class ScopeView:
     live_count: int = 0
     visible: tuple[Analysed, ...] = ()
     ranked: tuple[Analysed, ...] = ()
+    standing: tuple[Record, ...] = ()
     learnings: int = 0
     is_large: bool = False
     shadows: frozenset[RecordId] = frozenset()
@@ -81,8 +83,14 @@ class ScopeView:
         return tuple(entry_of(Candidate(record=each.record)) for each in self.visible)
 
     @cached_property
+    def given(self) -> tuple[Record, ...]:
+        """All that is known here of what prompts get."""
+        newest = {each.record.record_id: each.record for each in self.visible}
+        return tuple((newest | {record.record_id: record for record in self.standing}).values())
+
+    @cached_property
     def subjects(self) -> Mapping[str, Sequence[Record]]:
-        return by_subject(each.record for each in self.visible)
+        return by_subject(self.given)
 
     def overruled_by(self, narrower: "ScopeView") -> frozenset[RecordId]:
         """What the view of a narrower scope keeps out of this one: worked out once while both hold."""

@@ -23,6 +23,7 @@ from runlore.flow.prompt_context.hidden import (
     is_whole,
     may_be_visible,
     reasons_of,
+    standing_in,
     visible_lines,
 )
 from runlore.flow.prompt_context.overruling import find_overruled
@@ -121,7 +122,7 @@ def views_of(reading: SearchSnapshot, scopes: Sequence[Scope], now: datetime) ->
         if not narrow.is_narrower_than(wide):
             continue
         if narrow_view.is_large:
-            found |= find_overruled(reading, (each.record for each in wide_view.visible), [narrow], now)
+            found |= find_overruled(reading, wide_view.given, [narrow], now)
         else:
             found |= wide_view.overruled_by(narrow_view)
     return Views(each=views, overruled=frozenset(found))
@@ -144,17 +145,24 @@ def _build_view(reading: SearchSnapshot, scope: Scope, stamp: int | None, now: d
     unsure = tuple(line for line in first if may_be_visible(line))
     learnings = _learnings(reading, scope, lines, now)
     newest = {each.record.record_id: each for each in reading.of_lines(learnings[:LOOKED_AT_MAX])}
-    live = [*(each.record for each in newest.values()), *(each.record for each in reading.of_lines(unsure))]
-    found = order_candidates(
-        eligible((Candidate(record=each.record) for each in newest.values()), now), (scope,)
-    )
+    is_large = len(learnings) > LOOKED_AT_MAX
+    # Of a large scope some that stand may be older than all that is looked at.
+    rules = reading.records.lines(standing_in((scope,), now), limit=LOOKED_AT_MAX) if is_large else ()
+    older = [each.record for each in reading.of_lines(rules) if each.record.record_id not in newest]
+    live = [
+        *(each.record for each in newest.values()),
+        *(each.record for each in reading.of_lines(unsure)),
+        *older,
+    ]
+    records = [*(each.record for each in newest.values()), *older]
+    found = order_candidates(eligible((Candidate(record=each) for each in records), now), (scope,))
     reasons = dict(reasons_of(reading, first, now))
     where = RankFilter(include_sensitive=False, now=now)
     count, live_count = (len(lines), len(unsure)) if is_whole(lines) else count_live(reading, (scope,))
     return ScopeView(
         stamp=stamp,
         since=now,
-        until=_next_expiry((*lines, *learnings), now),
+        until=_next_expiry((*lines, *learnings, *rules), now),
         places=tuple(_place(line) for line in lines),
         hidden=tuple(
             HiddenLine(_place(line), reasons[line.record_id], not may_be_visible(line))
@@ -163,10 +171,11 @@ def _build_view(reading: SearchSnapshot, scope: Scope, stamp: int | None, now: d
         ),
         count=count,
         live_count=live_count,
-        visible=tuple(newest[candidate.record.record_id] for candidate in found),
+        visible=tuple(newest[each.record.record_id] for each in found if each.record.record_id in newest),
         ranked=tuple(each for each in newest.values() if passes(each.record, where)),
+        standing=tuple(each.record for each in found if each.record.standing),
         learnings=len(learnings),
-        is_large=len(learnings) > LOOKED_AT_MAX,
+        is_large=is_large,
         live=frozenset(record.record_id for record in live),
         shadows=shadowed_by(live, now),
     )

@@ -8,6 +8,7 @@ from runlore.domain.errors import Conflict
 from runlore.domain.record import RECORD, Move, Record, RecordId, transition
 from runlore.domain.records.admission import Edits, apply_edits
 from runlore.domain.records.audit import Act, RecordChange, apply_record_move
+from runlore.domain.records.contracts import check_standing
 from runlore.domain.records.publication import (
     BY_HAND,
     Consequences,
@@ -44,7 +45,9 @@ def confirm(
     outcome = consequences(text, around, act.at, terms=on)
     if outcome.duplicate_of is not None:
         end_as_duplicate(tx, candidate, outcome.duplicate_of, act, terms=terms)
-        return outcome.duplicate_of
+        return set_standing(
+            tx, outcome.duplicate_of, act, standing=bool(on.standing or outcome.duplicate_of.standing)
+        )
     require(text, outcome, terms=on, accept_untrusted=accept_untrusted)
     after = apply_confirmation(text, outcome, actor=act.actor, now=act.at, terms=on)
     change = apply_record_move(candidate, Move.CONFIRM, act, after=after)
@@ -57,6 +60,18 @@ def confirm(
         ]
     )
     return published
+
+
+def set_standing(tx: Transaction, record: Record, act: Act, *, standing: bool) -> Record:
+    """Have a rule in every prompt of its scope from now on, or no longer; nothing where it is so already."""
+    refuse_expired(record, act.at)
+    if record.standing is standing:
+        return record
+    if standing:
+        check_standing(record)
+    change = apply_record_move(record, Move.AMEND, act, after=replace(record, standing=standing))
+    tx.write([change])
+    return change.record
 
 
 def stand_beside(others: Sequence[Record], record: Record, act: Act) -> list[RecordChange]:

@@ -30,15 +30,23 @@ def published_before(
     now: datetime,
     tier: PublishTier = PublishTier.ACTIVE,
     supersedes: RecordId | None = None,
+    standing: bool | None = None,
 ) -> Record | None:
     """What a candidate was published as, where that is what is asked for; the original of a duplicate."""
     if ended_before(record, StateReason.DUPLICATE):
         original = records.get_many(_ids(record.duplicate_of)).get(record.duplicate_of or record.record_id)
-        return original if original is not None and original.state is State.ACTIVE else None
+        is_told = (
+            original is not None
+            and original.state is State.ACTIVE
+            and not (standing and not original.standing)
+        )
+        return original if is_told else None
     if record.state is not State.ACTIVE or record.published_at is None or record.is_expired(now):
         return None
     replaced = {each.record_id for each in records.superseded_by(record.record_id)}
     if not replaced.issuperset(_ids(supersedes)) or record.publish_tier is not tier:
+        return None
+    if standing not in (None, record.standing):
         return None
     return record if edits == _NOTHING or apply_edits(record, edits, now=now) == record else None
 

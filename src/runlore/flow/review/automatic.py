@@ -21,7 +21,7 @@ from runlore.domain.record import (
     RecordId,
     VerificationStatus,
 )
-from runlore.domain.records.publication import PublishTerms, consequences, standing
+from runlore.domain.records.publication import PublishTerms, consequences, find_obstacles
 from runlore.domain.run import RunId
 from runlore.domain.text.excerpt import excerpt
 from runlore.domain.timestamps import parse_time
@@ -177,7 +177,7 @@ def _against(candidate: Record, action: Action, around: Surroundings, now: datet
         for other in contradicting(candidate, around):
             yield f"it contradicts {other.record_id}"
     terms = PublishTerms(tier=TIER_OF[action], decision=PolicyDecision.AUTOMATIC)
-    for obstacle in standing(consequences(candidate, around, now, terms=terms), terms):
+    for obstacle in find_obstacles(consequences(candidate, around, now, terms=terms), terms):
         yield f"it cannot be published without an operator ({obstacle.code})"
 
 

@@ -12,6 +12,7 @@ from runlore.domain.agent.approval import Approval, ApprovalKind
 from runlore.domain.record import PolicyDecision, Record, RecordId, State
 from runlore.domain.runs.job import Job, JobState
 from runlore.domain.scope import Scope
+from runlore.domain.statements.conduct import may_stand
 from runlore.domain.statements.ranks import confidence_reasons
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
 from runlore.domain.text.excerpt import excerpt
@@ -33,7 +34,7 @@ from runlore.ports.store import Collections, RecordFilter
 _ESCALATED = frozenset({PolicyDecision.ESCALATED})
 _WAITING = frozenset({SuggestionState.WAITING})
 _DEAD = frozenset({JobState.DEAD})
-_ON_CANDIDATE = (InboxAct.CONFIRM, InboxAct.EDIT, InboxAct.REJECT)
+_ON_CANDIDATE = (InboxAct.CONFIRM, InboxAct.STANDING, InboxAct.EDIT, InboxAct.REJECT)
 _ON_CLASH = (InboxAct.REPLACE, InboxAct.BOTH_HOLD, InboxAct.REJECT)
 _ON_LEARNING = (InboxAct.VERIFY, InboxAct.REVOKE)
 _ON_HELD_CLASH = (InboxAct.BOTH_HOLD, InboxAct.REVOKE)
@@ -245,12 +246,16 @@ def _record_item(item: WaitingRecord, kind: InboxKind, acts: tuple[InboxAct, ...
     against = item.clashing or outcome.supersedes or (() if twin is None else (twin,))
     # One record is replaced by name; where more stand in the way, nothing can be.
     is_one = len(item.clashing) == 1 and not outcome.supersedes
+    closed = {
+        *(() if is_one else (InboxAct.REPLACE,)),
+        *(() if may_stand(record.kind, record.summary) else (InboxAct.STANDING,)),
+    }
     return InboxItem(
         kind=kind,
         id=record.record_id,
         title=_title(record.summary),
         why=_title(_why(item)),
-        acts=acts if is_one else tuple(act for act in acts if act is not InboxAct.REPLACE),
+        acts=tuple(act for act in acts if act not in closed),
         against=tuple(InUse(record_id=each.record_id, title=_title(each.summary)) for each in against),
         outside=(record.provenance.sources or (_UNNAMED,)) if record.provenance.tainted else (),
         revision=record.revision,

@@ -46,6 +46,13 @@ BothHold = Annotated[
         most=limits.BOTH_HOLD_MAX,
     ),
 ]
+Standing = Annotated[
+    bool | None,
+    About(
+        "Whether it is in every prompt of its scope, whatever the input says; for a preference or a decision."
+        " Left out, it is if what it replaces was."
+    ),
+]
 Accepted = Annotated[bool, About("I have read this text from outside and accept it.")]
 PromptTokens = Annotated[int | None, About("What the prompt already costs.", least=0, most=limits.NUMBER_MAX)]
 SkillName = Annotated[

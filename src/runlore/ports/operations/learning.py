@@ -48,6 +48,7 @@ from runlore.ports.operations.field_types import (
     Revalidation,
     Revision,
     SeenBy,
+    Standing,
 )
 from runlore.ports.operations.records import Page
 from runlore.ports.operations.review import Decision
@@ -140,6 +141,7 @@ class Publication:
     publish_tier: Annotated[PublishTier, About("Only the active tier reaches prompts.")] = PublishTier.ACTIVE
     supersedes: Annotated[RecordId | None, About("The learning that it replaces.")] = None
     both_hold: BothHold = ()
+    standing: Standing = None
     accept_untrusted: Accepted = False
     reason: Reason = ""
     expected_revision: Revision = None
@@ -225,6 +227,7 @@ class LearningFilters:
     )
     actor: Annotated[str | None, About("Only what this actor has published.")] = None
     rule: Annotated[str | None, About("Only what this rule of the policy has published.")] = None
+    standing: Annotated[bool, About("Only what is in every prompt of its scope.")] = False
     text: Annotated[str, About("Only with these words in it.", most=limits.QUERY_CHARS_MAX)] = ""
 
     @property
@@ -409,6 +412,15 @@ class LearningOperations(Protocol):
     )
     def revoke(self, decision: Decision) -> Record:
         """Take a learning back."""
+
+    @Operation(
+        "POST /v1/learnings/{record_id}/standing",
+        OPERATORS,
+        tagged=True,
+        only=frozenset({"reason", "expected_revision", "standing"}),
+    )
+    def set_standing(self, decision: Decision) -> Record:
+        """Have a preference or decision in every prompt of its scope; with `standing` false, no longer."""
 
     @Operation("POST /v1/learnings/revoke-matching", OPERATORS, long=True, needs_body=True)
     def revoke_matching(self, request: MatchingRevocation) -> Revoked:

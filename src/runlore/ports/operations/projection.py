@@ -35,7 +35,8 @@ class ContextRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedContext:
-    """The learnings that an input may be given, best first; how many more there would be."""
+    """The learnings that an input may be given: what is standing, then the best first; how many more there
+    would be."""
 
     entries: tuple[LearnedEntry, ...] = ()
     truncated: bool = False

@@ -7,6 +7,7 @@ from typing import Annotated, Protocol
 from runlore.domain import limits
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
+from runlore.domain.prompts.projection import LearnedEntry
 from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sensitivity, State, Transition
 from runlore.domain.records.audit import RecordEvent
 from runlore.domain.scope import WORKSPACE, Scope
@@ -142,15 +143,17 @@ class GoalRequest:
     as_of: AsOf = None
 
 
-@JsonForm(may_lack=("by_meaning",), null_if_empty=("remark",))
+@JsonForm(may_lack=("by_meaning",), null_if_empty=("remark",), omit_default=("standing",))
 @dataclass(frozen=True, kw_only=True)
 class GoalContext:
     """The best of each layer for a goal. Retrieval grants no permission.
 
-    `by_meaning` tells whether vectors took part; `remark` why they did not.
+    `standing` are the rules of the session's scopes, where one is named, whatever the goal is. `by_meaning`
+    tells whether vectors took part; `remark` why they did not.
     """
 
     goal: str
+    standing: tuple[LearnedEntry, ...] = ()
     profile: tuple[SearchHit, ...] = ()
     procedural: tuple[SearchHit, ...] = ()
     semantic: tuple[SearchHit, ...] = ()

@@ -31,6 +31,7 @@ from runlore.ports.operations.field_types import (
     Reason,
     Revision,
     SeenBy,
+    Standing,
 )
 
 
@@ -59,7 +60,8 @@ class ReviewItem:
 
     `attention` says why a learning that is published waits: it was called wrong, is due for revalidation, or
     is supported and contradicts something (`outcome.obstacles` says what). `why` are the parts of the
-    confidence of what a user said.
+    confidence of what a user said; `offers_standing` is whether its words are a rule of conduct, which could
+    be in every prompt.
     """
 
     record: Record
@@ -67,6 +69,7 @@ class ReviewItem:
     rivals: tuple[RecordId, ...] = ()
     attention: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
+    offers_standing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +97,7 @@ class InboxAct(StrEnum):
     """What a person can say to it; the first of an item's acts accepts it as it is."""
 
     CONFIRM = "confirm"
+    STANDING = "standing"
     EDIT = "edit"
     REPLACE = "replace"
     BOTH_HOLD = "both_hold"
@@ -167,6 +171,7 @@ class Decision:
     summary: Annotated[str | None, About("Another text for it; `content` is taken for it too.")] = None
     supersedes: Annotated[RecordId | None, About("The record that it replaces.")] = None
     both_hold: BothHold = ()
+    standing: Standing = None
     accept_untrusted: Accepted = False
     restore_sources: Annotated[bool, About("Bring back what it had replaced.")] = False
     idempotency_key: str | None = None
@@ -251,7 +256,10 @@ class ReviewOperations(Protocol):
         OPERATORS,
         tagged=True,
         only=frozenset(
-            {"reason", "expected_revision", "summary", "supersedes", "both_hold", "accept_untrusted"}
+            {
+                *("reason", "expected_revision", "summary", "supersedes", "both_hold", "standing"),
+                "accept_untrusted",
+            }
         ),
     )
     def confirm(self, decision: Decision) -> Record:

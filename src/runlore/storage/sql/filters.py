@@ -90,6 +90,8 @@ def condition(where: RecordFilter) -> Condition:
             )
     if where.published:
         result = result.also("published_at_ms IS NOT NULL")
+    if where.standing:
+        result = result.also("standing = 1")
     for column, name in (("policy_actor", where.actor), ("rule", where.rule)):
         if name is not None:
             result = result.also(f"{column} = ?", name_digest(name))

@@ -65,6 +65,7 @@ MOVING_COLUMNS = (
     "published_at_ms",
     "due_at_ms",
     "revalidate_at_ms",
+    "standing",
     "revision",
 )
 LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
@@ -102,6 +103,7 @@ def moving_values(record: Record) -> tuple[SqlValue, ...]:
         _milliseconds(record.published_at),
         _milliseconds(expires_at),
         _milliseconds(revalidate_at),
+        int(record.standing),
         record.revision,
     )
 
