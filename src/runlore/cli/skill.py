@@ -9,7 +9,7 @@ from typing import Annotated
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.rollout import rollout
-from runlore.cli.skills import importing, library, mounting, saving
+from runlore.cli.skills import library, mounting, saving
 from runlore.cli.skills.mount_updates import mounts_following
 from runlore.cli.tables import library_tables
 from runlore.cli.typer_commands import argument, group
@@ -29,7 +29,7 @@ command(skill, "reset-skips")(saving.reset_skips)
 command(skill, "accept")(library.accept)
 # What it was called before.
 command(skill, "promote", hidden=True)(library.accept)
-command(skill, "import")(importing.import_skill)
+command(skill, "import")(library.import_skill)
 command(skill, "export")(library.export)
 command(skill, "delete")(library.delete)
 command(skill, "restore")(library.restore)

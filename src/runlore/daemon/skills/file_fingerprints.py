@@ -18,7 +18,7 @@ from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.skills.skips import skip_of
 from runlore.domain.suggestion import SuggestionState
 from runlore.domain.timestamps import format_time
-from runlore.flow.skills.every import every_suggestion
+from runlore.flow.skills.deciding import every_suggestion
 from runlore.ports.store import Collections
 
 _SKIPPED = frozenset({SuggestionState.SKIPPED})

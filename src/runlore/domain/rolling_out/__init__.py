@@ -4,16 +4,14 @@ Every function is pure. One that changes something answers a new value, one revi
 one that changes nothing answers the very value that it was given, so that `is` tells.
 """
 
-from runlore.domain.rolling_out.canary import in_canary
 from runlore.domain.rolling_out.defining import (
     DEFAULT_DESCRIPTION,
     accept_provenance,
     check_definition,
     check_source,
+    document_of,
     normalize_definition,
 )
-from runlore.domain.rolling_out.document import document_of
-from runlore.domain.rolling_out.fingerprint import fingerprint
 from runlore.domain.rolling_out.moves import (
     NextStep,
     advance_promoted,
@@ -24,8 +22,8 @@ from runlore.domain.rolling_out.moves import (
     roll_back_promoted,
     rollback_target,
 )
-from runlore.domain.rolling_out.proving import Unproven, counting, unproven_because
-from runlore.domain.rolling_out.recording import Ran, Result, execution_for, record_result
+from runlore.domain.rolling_out.proving import Unproven, counting, fingerprint, unproven_because
+from runlore.domain.rolling_out.recording import Ran, Result, execution_for, in_canary, record_result
 
 __all__ = [
     "DEFAULT_DESCRIPTION",

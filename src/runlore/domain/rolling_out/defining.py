@@ -15,9 +15,16 @@ from runlore.domain.errors import Invalid, Refused
 from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Kind, PublishTier, Record, State
-from runlore.domain.rolling_out.document import describe_definition
 from runlore.domain.scope import ScopeKind
-from runlore.domain.skills.rollout import VERIFICATION_PROFILE, Definition, Runtime, SkillContext
+from runlore.domain.skill import Quality, SkillDocument
+from runlore.domain.skills.rollout import (
+    VERIFICATION_PROFILE,
+    Definition,
+    PromotedSkill,
+    Runtime,
+    SkillContext,
+)
+from runlore.domain.skills.skill_saving import AUTHOR
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name
 from runlore.domain.taint import Provenance
 from runlore.domain.text.safe_text import hidden_characters
@@ -238,3 +245,39 @@ def _too_long(what: str, chars_max: int) -> Invalid:
         code="promoted.size",
         hint="make it shorter",
     )
+
+
+SOURCE, FINGERPRINT = "runlore-source-record", "runlore-fingerprint"
+CONTEXT, PROFILE, BLOCKED = "runlore-context", "runlore-agent-profile", "runlore-blocked-tools"
+PROVIDER, MODEL, FALLBACK = "runlore-provider", "runlore-model", "runlore-fallback-model"
+
+
+def document_of(skill: PromotedSkill) -> SkillDocument:
+    """The document: the same value for the same definition and source, whatever happened to the skill."""
+    definition, runtime = skill.definition, skill.definition.runtime
+    told = {
+        SOURCE: skill.source_record_id,
+        FINGERPRINT: skill.fingerprint,
+        CONTEXT: runtime.context.value,
+        PROFILE: runtime.agent_profile,
+        BLOCKED: " ".join(runtime.blocked_tools),
+        PROVIDER: runtime.provider,
+        MODEL: runtime.model,
+        FALLBACK: runtime.fallback_model,
+    }
+    return SkillDocument(
+        name=definition.name,
+        description=describe_definition(definition),
+        body=f"{definition.instructions.strip()}\n",
+        version=definition.version,
+        author=AUTHOR,
+        quality=Quality.PROMOTED,
+        allowed_tools=" ".join(runtime.allowed_tools),
+        # In the order that they are stored in: the same document is the same file.
+        metadata={key: told[key] for key in sorted(told) if told[key]},
+    )
+
+
+def describe_definition(definition: Definition) -> str:
+    """What the document says of when to use it stands in its description: it is all that agents choose by."""
+    return f"{definition.description} {definition.when_to_use}".strip()

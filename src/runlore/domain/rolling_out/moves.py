@@ -25,10 +25,10 @@ from runlore.domain.rolling_out.defining import (
     check_source,
     normalize_definition,
 )
-from runlore.domain.rolling_out.fingerprint import fingerprint
 from runlore.domain.rolling_out.proving import (
     Unproven,
     counting,
+    fingerprint,
     is_verified,
     require_proven,
     require_verified,

@@ -5,12 +5,21 @@ a new draft after a revocation, and a rollout that was taken back to draft begin
 counts against the same words for ever, however often they are promoted anew.
 """
 
+import json
 from datetime import datetime
 from enum import StrEnum
+from hashlib import sha256
 
 from runlore.domain.errors import Refused
-from runlore.domain.rolling_out.fingerprint import fingerprint
-from runlore.domain.skills.rollout import Evidence, PromotedSkill, RolloutKind, RolloutMove, RolloutStatus
+from runlore.domain.skills.rollout import (
+    Definition,
+    Evidence,
+    PromotedSkill,
+    RolloutKind,
+    RolloutMove,
+    RolloutStatus,
+    Runtime,
+)
 
 _BEGINS = frozenset({RolloutMove.PROMOTE, RolloutMove.RESTART})
 
@@ -119,3 +128,37 @@ def _results_before(skill: PromotedSkill) -> int:
     moves = [event.move for event in skill.events]
     begun = max((number for number, move in enumerate(moves) if move in _BEGINS), default=0)
     return moves[:begun].count(RolloutMove.RECORD)
+
+
+def fingerprint(definition: Definition) -> str:
+    """A SHA-256 over all that an agent sees of a skill, and how it is run.
+
+    Every part has its label and its length in front, so that no text can pass for another one's neighbour.
+    """
+    parts = (
+        ("name", definition.name),
+        ("description", definition.description),
+        ("when_to_use", definition.when_to_use),
+        ("version", definition.version),
+        ("instructions", definition.instructions.strip()),
+        ("runtime", _compact(definition.runtime)),
+    )
+    found = sha256()
+    for label, text in parts:
+        data = text.encode()
+        found.update(f"{label}:{len(data)}:".encode())
+        found.update(data)
+    return found.hexdigest()
+
+
+def _compact(runtime: Runtime) -> str:
+    plain = {
+        "context": runtime.context.value,
+        "agent_profile": runtime.agent_profile,
+        "allowed_tools": list(runtime.allowed_tools),
+        "blocked_tools": list(runtime.blocked_tools),
+        "provider": runtime.provider,
+        "model": runtime.model,
+        "fallback_model": runtime.fallback_model,
+    }
+    return json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -6,16 +6,17 @@ same words for ever. One execution counts once.
 
 from collections.abc import Sequence
 from datetime import datetime
+from hashlib import sha256
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, Refused
 from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.records.audit import Act
-from runlore.domain.rolling_out.canary import in_canary
 from runlore.domain.rolling_out.moves import with_result
 from runlore.domain.rolling_out.proving import canary_began_at, rollout_began_at
 from runlore.domain.run import TERMINAL, RunId, RunStatus
+from runlore.domain.session import SessionId
 from runlore.domain.skills.rollout import (
     ROLLOUT,
     Evidence,
@@ -221,3 +222,22 @@ def _problem(ran: Ran, marker: str, *, kind: RolloutKind) -> str:
     if kind is RolloutKind.VERIFICATION and not ran.called_tools:
         return "it called no tool, so nothing was tried"
     return "" if marker in ran.output else "its final output does not contain the marker"
+
+
+_SHARES = 100
+
+
+def in_canary(skill: PromotedSkill, session_id: SessionId) -> bool:
+    """Whether a session sees a skill that is in canary: it was named, or its id falls into the share.
+
+    The same session is drawn for the same skill again and again, and stays when the share grows.
+    """
+    if skill.status is not RolloutStatus.CANARY:
+        return False
+    return session_id in skill.canary.sessions or _draw(skill.name, session_id) < skill.canary.share
+
+
+def _draw(name: str, session_id: str) -> int:
+    """A number from 0 to 99 that a session keeps for a skill, and another one for another skill."""
+    data = f"{len(name)}:{name}{session_id}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(sha256(data).digest()[:8]) % _SHARES

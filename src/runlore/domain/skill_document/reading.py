@@ -6,7 +6,7 @@ name in two folders stay two skills. Fields that the specification does not have
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TypeAlias, Union
 
@@ -27,7 +27,6 @@ from runlore.domain.skill_document.keys import (
     VERSION,
     words_in,
 )
-from runlore.domain.skill_document.texts import front_texts
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name, slug
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.text.safe_text import escape, hidden_characters
@@ -268,3 +267,16 @@ def _quote(text: str) -> str:
 
 def _invalid_document(sentence: str, hint: str) -> Invalid:
     return Invalid(sentence, code="skill.document", hint=hint)
+
+
+def front_texts(document: SkillDocument) -> Iterator[str]:
+    """Every text of a document but its body; the words of its trigger one by one, and as they are read."""
+    yield document.description
+    yield from (document.version, document.author, document.license)
+    yield from (document.compatibility, document.allowed_tools)
+    for words in (document.topics, document.actions):
+        yield from words
+        yield " ".join(words)
+    for key, text in document.metadata.items():
+        yield key
+        yield text

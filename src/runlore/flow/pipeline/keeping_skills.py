@@ -21,8 +21,7 @@ from runlore.flow.model_budget import BudgetedModels
 from runlore.flow.pipeline.repeating import remember_saved, run_turn_with_workspace
 from runlore.flow.policies import current_learning, current_skills
 from runlore.flow.queueing import queue
-from runlore.flow.skills.commenting import TIMEOUT_S, Commenting
-from runlore.flow.skills.curating import apply, look
+from runlore.flow.skills.curating import TIMEOUT_S, Commenting, apply, look
 from runlore.flow.skills.detecting import may_learn
 from runlore.flow.skills.saving import Saving, auto_save
 from runlore.flow.skills.suggestion_lock import suggestions_turn
