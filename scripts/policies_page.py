@@ -1,8 +1,33 @@
 """The page of the run-memory and retention policies, printed from their tables."""
 
-from collections.abc import Iterable
+from runlore.domain.policies.policy import (
+    RANGES,
+    RetentionPolicy,
+    RunMemoryPolicy,
+    SearchVisibility,
+    policy_to_plain,
+)
+from runlore.domain.record import JsonValue
 
-from runlore.domain.policies.policy import PolicyLine, RetentionPolicy, RunMemoryPolicy, policy_lines
+# What each field means.
+_TEXTS = {
+    "enabled": "whether runs are remembered and memories of them given; switched off, what is stored stays",
+    "retention_days": "how long the memory of a run is kept; older ones are deleted",
+    "max_tracked_per_session": "how many memories of a session are used, the newest; a new one displaces one",
+    "max_prompt_entries": "how many of them a prompt gets at most",
+    "budget_tokens": "how many tokens these may take in a prompt",
+    "redact_pii": "whether personal data is left out of what is remembered",
+    "search_visibility": "whose runs a session's search finds: those of its scopes, or its own alone",
+    "external_run_idle_hours": "after so long without a word an agent's open run is interrupted",
+    "journal_days": "how long the words of journals are kept",
+    "journal_mb_max": "how many megabytes of them are kept; the oldest go first",
+    "artifact_days": "how long artifacts of runs are kept",
+    "artifact_mb_max": "how many megabytes of them are kept; the oldest go first",
+    "exports_kept": "how many exports are kept, the newest",
+    "log_mb_max": "how large the daemon's log grows before another one is begun",
+    "logs_kept": "how many of these logs are kept",
+    "answer_days": "how long an idempotency key is remembered with its answer",
+}
 
 _PAGE = """# The run-memory and retention policies
 
@@ -70,11 +95,27 @@ def policies_page(generated: str) -> str:
     """The whole page."""
     return _PAGE.format(
         generated=generated,
-        run_memory=_table(policy_lines(RunMemoryPolicy())),
-        retention=_table(policy_lines(RetentionPolicy())),
+        run_memory=_table(RunMemoryPolicy()),
+        retention=_table(RetentionPolicy()),
     )
 
 
-def _table(lines: Iterable[PolicyLine]) -> str:
-    rows = [f"| `{line.name}` | `{line.default}` | {line.allowed} | {line.text} |" for line in lines]
+def _table(policy: RunMemoryPolicy | RetentionPolicy) -> str:
+    rows = [
+        f"| `{name}` | `{_default(value)}` | {_allowed(name, value)} | {_TEXTS[name]} |"
+        for name, value in policy_to_plain(policy).items()
+    ]
     return "\n".join(["| field | default | may be | meaning |", "|---|---|---|---|", *rows])
+
+
+def _default(value: JsonValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _allowed(name: str, value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "true, false"
+    if isinstance(value, str):
+        return ", ".join(SearchVisibility)
+    least, most = RANGES[name]
+    return f"{least:,} to {most:,}"

@@ -5,10 +5,11 @@ import json
 from textwrap import wrap
 
 from runlore.domain.policies.learning_policy import LearningPolicy
-from runlore.domain.policies.policy_fields import LEARNING, NOT_IN_THE_SCHEMA
+from runlore.domain.policies.policy_fields import LEARNING
 from runlore.domain.policies.policy_shapes import PolicyField, Table
 from runlore.domain.policies.skills_policy import SKILLS, SkillsPolicy
 from runlore.domain.record import JsonValue
+from scripts.policy_schema import NOT_IN_THE_SCHEMA, describe, walk_fields
 
 _WIDTH = 110
 _INTRODUCTION = """\
@@ -63,16 +64,16 @@ def policy_page() -> str:
 
 def policy_examples() -> dict[str, str]:
     """The example of every field of the learning policy, by its path."""
-    return {path: field.example for path, field, _ in LEARNING.walk()}
+    return {path: field.example for path, field, _ in walk_fields(LEARNING)}
 
 
 def skills_policy_examples() -> dict[str, str]:
     """The example of every field of the skills policy, by its path."""
-    return {path: field.example for path, field, _ in SKILLS.walk()}
+    return {path: field.example for path, field, _ in walk_fields(SKILLS)}
 
 
 def _told(table: Table[LearningPolicy] | Table[SkillsPolicy]) -> list[str]:
-    walked = list(table.walk())
+    walked = list(walk_fields(table))
     lines = ["| field | default |", "|---|---|"]
     lines += [f"| [`{path}`](#{_anchor(path)}) | {_default(field, value)} |" for path, field, value in walked]
     for path, field, value in walked:
@@ -83,7 +84,7 @@ def _told(table: Table[LearningPolicy] | Table[SkillsPolicy]) -> list[str]:
 
 
 def _sentence(field: PolicyField) -> str:
-    told = field.shape.describe()
+    told = describe(field.shape)
     return f"{told[0].upper()}{told[1:]}."
 
 

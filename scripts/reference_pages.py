@@ -32,7 +32,6 @@ from runlore.config.settings import (
 )
 from runlore.domain import errors
 from runlore.domain.agent.approval import APPROVAL
-from runlore.domain.policies.policy_fields import learning_policy_schema
 from runlore.domain.record import RECORD, TRANSITIONS, Kind, Layer
 from runlore.domain.records.contracts import contract_fields
 from runlore.domain.run import RUN
@@ -46,6 +45,7 @@ from scripts.matching_page import matching_page
 from scripts.pipeline_page import pipeline_page
 from scripts.policies_page import policies_page
 from scripts.policy_page import policy_page
+from scripts.policy_schema import learning_policy_schema
 from scripts.taint_page import taint_page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,6 +65,7 @@ RAISED_AS = {
     "Obstacle": "Conflict",
     "ModelFailure": "Unavailable",
     "EmbeddingFailure": "Unavailable",
+    "moved": "Conflict",
 }
 GENERATED = "<!-- Written by `make docs`; change the code, not this page. -->\n"
 

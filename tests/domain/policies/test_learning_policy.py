@@ -22,7 +22,6 @@ from runlore.domain.policies.policy import (
 from runlore.domain.policies.policy_fields import (
     LEARNING,
     learning_policy,
-    learning_policy_schema,
     learning_policy_to_plain,
     projection_policy,
     unknown_quarantine,
@@ -37,6 +36,7 @@ from runlore.domain.policies.policy_shapes import (
     WordChoice,
 )
 from runlore.domain.record import JsonObject, JsonValue
+from scripts.policy_schema import learning_policy_schema, walk_fields
 from tests.domain.policies.policy_documents import policies, rule_document
 from tests.domain.policies.schema_documents import documents
 from tests.domain.random_records import json_values
@@ -83,7 +83,7 @@ require_source_session = false
 action = "publish_active"
 expires_after_days = 90
 """
-FIELDS = [(path, field.shape) for path, field, _ in LEARNING.walk()]
+FIELDS = [(path, field.shape) for path, field, _ in walk_fields(LEARNING)]
 VALIDATOR = jsonschema_rs.validator_for(learning_policy_schema())
 
 
@@ -414,7 +414,7 @@ def test_any_document_is_a_whole_policy_or_a_clear_refusal(document: dict[str, A
         assert refused.sentence.isprintable()
 
 
-# What the schema cannot say, by the words of the refusal: `policy_fields.NOT_IN_THE_SCHEMA` for readers.
+# What the schema cannot say, by the words of the refusal: `policy_schema.NOT_IN_THE_SCHEMA` for readers.
 BEYOND_THE_SCHEMA = (
     "is the same as",
     "is blank",

@@ -18,6 +18,7 @@ from runlore.domain.policies.skills_policy import (
     skills_policy,
 )
 from runlore.domain.record import JsonValue
+from scripts.policy_schema import schema_of, walk_fields
 from tests.storage.run_values import json_values
 
 pytestmark = pytest.mark.req("SKL-12", "OPS-6")
@@ -38,7 +39,7 @@ DEFAULTS: dict[str, JsonValue] = {
     "curation.skip_threshold": 1,
     "curation.skip_reset_days": 30,
 }
-WALKED = {path: field for path, field, _ in SKILLS.walk()}
+WALKED = {path: field for path, field, _ in walk_fields(SKILLS)}
 TABLES = ("auto_save", "curation")
 
 
@@ -166,7 +167,7 @@ def test_every_policy_is_written_and_read_back_as_it_is(policy: SkillsPolicy) ->
 
     assert skills_policy(plain) == policy
     assert check_policy(PolicyName.SKILLS, plain) == plain
-    jsonschema_rs.validator_for(SKILLS.schema()).validate(plain)
+    jsonschema_rs.validator_for(schema_of(SKILLS)).validate(plain)
 
 
 @given(
@@ -182,7 +183,7 @@ def test_every_policy_is_written_and_read_back_as_it_is(policy: SkillsPolicy) ->
     )
 )
 def test_any_document_is_a_whole_policy_or_a_clear_refusal(document: dict[str, object]) -> None:
-    if not jsonschema_rs.validator_for(SKILLS.schema()).is_valid(document):
+    if not jsonschema_rs.validator_for(schema_of(SKILLS)).is_valid(document):
         refused(document)
         return
     whole = check_policy(PolicyName.SKILLS, document)  # type: ignore[arg-type]

@@ -112,7 +112,7 @@ _DELETING: Mapping[str, str] = {
 }
 PolicyT = TypeVar("PolicyT", RunMemoryPolicy, RetentionPolicy)
 
-_RANGES: Mapping[str, tuple[int, int]] = {
+RANGES: Mapping[str, tuple[int, int]] = {
     "retention_days": (1, 3_650),
     "max_tracked_per_session": (1, 1_000),
     "max_prompt_entries": (0, 100),
@@ -127,59 +127,6 @@ _RANGES: Mapping[str, tuple[int, int]] = {
     "logs_kept": (1, 100),
     "answer_days": (1, 3_650),
 }
-
-
-# What each field means; the reference page is printed from it.
-_TEXTS: Mapping[str, str] = {
-    "enabled": "whether runs are remembered and memories of them given; switched off, what is stored stays",
-    "retention_days": "how long the memory of a run is kept; older ones are deleted",
-    "max_tracked_per_session": "how many memories of a session are used, the newest; a new one displaces one",
-    "max_prompt_entries": "how many of them a prompt gets at most",
-    "budget_tokens": "how many tokens these may take in a prompt",
-    "redact_pii": "whether personal data is left out of what is remembered",
-    "search_visibility": "whose runs a session's search finds: those of its scopes, or its own alone",
-    "external_run_idle_hours": "after so long without a word an agent's open run is interrupted",
-    "journal_days": "how long the words of journals are kept",
-    "journal_mb_max": "how many megabytes of them are kept; the oldest go first",
-    "artifact_days": "how long artifacts of runs are kept",
-    "artifact_mb_max": "how many megabytes of them are kept; the oldest go first",
-    "exports_kept": "how many exports are kept, the newest",
-    "log_mb_max": "how large the daemon's log grows before another one is begun",
-    "logs_kept": "how many of these logs are kept",
-    "answer_days": "how long an idempotency key is remembered with its answer",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolicyLine:
-    """One field of a plain policy, as a reference shows it."""
-
-    name: str
-    default: str
-    allowed: str
-    text: str
-
-
-def policy_lines(policy: RunMemoryPolicy | RetentionPolicy) -> tuple[PolicyLine, ...]:
-    """Every field of a policy with its default, what it may be, and what it means."""
-    return tuple(
-        PolicyLine(
-            name=name,
-            default=str(value).lower() if isinstance(value, bool) else str(value),
-            allowed=_describe_range(name, value),
-            text=_TEXTS[name],
-        )
-        for name, value in policy_to_plain(policy).items()
-    )
-
-
-def _describe_range(name: str, value: JsonValue) -> str:
-    if isinstance(value, bool):
-        return "true, false"
-    if isinstance(value, str):
-        return ", ".join(SearchVisibility)
-    least, most = _RANGES[name]
-    return f"{least:,} to {most:,}"
 
 
 def run_memory_policy(document: JsonObject) -> RunMemoryPolicy:
@@ -266,7 +213,7 @@ def _value(name: str, value: JsonValue, default: object) -> bool | int | SearchV
         return SearchVisibility(str(value))
     if isinstance(value, bool) or not isinstance(value, int):
         raise policy_shapes.bad_field(name, "is not a whole number")
-    least, most = _RANGES[name]
+    least, most = RANGES[name]
     if not least <= value <= most:
         raise policy_shapes.bad_field(name, f"is {value}, outside {least} to {most}")
     return value

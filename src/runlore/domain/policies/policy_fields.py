@@ -25,7 +25,6 @@ from runlore.domain.policies.learning_policy import (
     Witness,
 )
 from runlore.domain.policies.policy_shapes import (
-    Flag,
     Many,
     ModelName,
     PolicyField,
@@ -37,9 +36,9 @@ from runlore.domain.policies.policy_shapes import (
     bad_field,
 )
 from runlore.domain.record import LEARNING_KINDS, PROMPT_KINDS, JsonObject, JsonValue, Kind, Sensitivity
-from runlore.domain.scope import WORKSPACE_ID, Scope, ScopeKind
+from runlore.domain.scope import Scope, ScopeKind
 
-_PROMPT_KINDS: list[JsonValue] = [kind.value for kind in Kind if kind in PROMPT_KINDS]
+PROMPT_KIND_NAMES: list[JsonValue] = [kind.value for kind in Kind if kind in PROMPT_KINDS]
 _TIMEOUT = Whole(least=1, most=600)
 
 
@@ -59,16 +58,6 @@ def capture_policy(document: JsonObject) -> CapturePolicy:
 
 def learning_policy_to_plain(policy: LearningPolicy) -> dict[str, JsonValue]:
     return LEARNING.plain(policy)
-
-
-def learning_policy_schema() -> dict[str, JsonValue]:
-    """The JSON schema of the document. A few rules are beyond it; `NOT_IN_THE_SCHEMA` names them."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Runlore's learning policy",
-        "description": "What is captured, what automation may do with candidates, and what prompts get.",
-        **LEARNING.schema(),
-    }
 
 
 def without_secrets(policy: LearningPolicy) -> LearningPolicy:
@@ -98,19 +87,9 @@ def unknown_quarantine(policy: LearningPolicy) -> tuple[str, ...]:
     return tuple(name for name in policy.publication.quarantined_rule_names if name.casefold() not in names)
 
 
-NOT_IN_THE_SCHEMA = (
-    "rule names, and quarantined names, are different also when case is ignored",
-    "a name is one line without hidden characters, and has no white space around it",
-    "a name does not read like the place of a rule, such as `rule 3`",
-    "a scope's id is not blank and has no white space around it",
-    "no text holds a NUL character or half of a surrogate pair",
-    "a whole number is written without a decimal point",
-)
-
-
 def _check_rule(path: str, rule: Rule) -> None:
     if rule.action is Action.PUBLISH_ACTIVE:
-        kinds = ", ".join(str(kind) for kind in _PROMPT_KINDS)
+        kinds = ", ".join(str(kind) for kind in PROMPT_KIND_NAMES)
         if rule.kind is None:
             raise bad_field(
                 f"{path}.kind", f"is missing: a rule that publishes actively names one of {kinds}"
@@ -148,7 +127,6 @@ SEMANTIC = Table(
     fields=(
         PolicyField(
             name="enabled",
-            shape=Flag(),
             about="Whether facts, preferences and decisions are taken from completed runs. Labels in the"
             " request (`Fact:`, `Preference:`, `Decision:`) and what it asks to remember (`remember that"
             " ...`) need no model. Runs that ended while it was off are left alone until"
@@ -186,7 +164,6 @@ CAPTURE = Table(
     fields=(
         PolicyField(
             name="run_summary_candidates",
-            shape=Flag(),
             about="Whether every terminal run leaves a `run_summary` candidate: material for reviewers that"
             " no prompt gets, gone after 30 days.",
             requirement="CAP-1",
@@ -206,7 +183,6 @@ CAPTURE = Table(
             shape=SEMANTIC,
             about="What is taken from completed runs, and by which model.",
             requirement="CAP-2",
-            example="",
         ),
     ),
 )
@@ -214,23 +190,6 @@ CAPTURE = Table(
 RULE = Table(
     made=Rule,
     check=_check_rule,
-    cross=(
-        {
-            "if": {"required": ["action"], "properties": {"action": {"const": Action.PUBLISH_ACTIVE.value}}},
-            "then": {"required": ["kind"], "properties": {"kind": {"enum": _PROMPT_KINDS}}},
-        },
-        {
-            "if": {"required": ["scope_id"], "properties": {"scope_id": {"minLength": 1}}},
-            "then": {"required": ["scope_kind"], "properties": {"scope_kind": {"type": "string"}}},
-        },
-        {
-            "if": {
-                "required": ["scope_kind"],
-                "properties": {"scope_kind": {"const": ScopeKind.WORKSPACE.value}},
-            },
-            "then": {"properties": {"scope_id": {"enum": ["", WORKSPACE_ID]}}},
-        },
-    ),
     fields=(
         PolicyField(
             name="name",
@@ -278,7 +237,6 @@ RULE = Table(
         ),
         PolicyField(
             name="require_evidence",
-            shape=Flag(),
             about="Only candidates with evidence. A candidate that came through the API never matches: its"
             " evidence is kept and not trusted.",
             requirement="POL-2",
@@ -286,14 +244,12 @@ RULE = Table(
         ),
         PolicyField(
             name="require_source_run",
-            shape=Flag(),
             about="Only candidates that Runlore took from a run; never one that came through the API.",
             requirement="POL-2",
             example='[[publication.rules]]\nrequire_source_run = true\naction = "publish_provisional"',
         ),
         PolicyField(
             name="require_source_session",
-            shape=Flag(),
             about="Only candidates that Runlore took from a session; never one that came through the API.",
             requirement="POL-2",
             example='[[publication.rules]]\nrequire_source_session = true\naction = "publish_provisional"',
@@ -340,7 +296,6 @@ PUBLICATION = Table(
         ),
         PolicyField(
             name="allow_api_origin_active_publication",
-            shape=Flag(),
             about="Whether `publish_active` applies to candidates that came through the API. Otherwise they"
             " are published in the provisional tier.",
             requirement="POL-4",
@@ -381,7 +336,6 @@ JUDGE = Table(
     fields=(
         PolicyField(
             name="enabled",
-            shape=Flag(),
             about="Whether a model reviews after the rules. It can make their decision stricter, never"
             " looser, and is not asked if they say `manual_review`.",
             requirement="POL-7",
@@ -465,36 +419,18 @@ LEARNING = Table(
             requirement="POL-1",
             example='mode = "enabled"',
         ),
+        PolicyField(name="capture", shape=CAPTURE, about="What becomes a candidate.", requirement="CAP-1"),
         PolicyField(
-            name="capture", shape=CAPTURE, about="What becomes a candidate.", requirement="CAP-1", example=""
+            name="publication", shape=PUBLICATION, about="What becomes of candidates.", requirement="POL-2"
         ),
         PolicyField(
-            name="publication",
-            shape=PUBLICATION,
-            about="What becomes of candidates.",
-            requirement="POL-2",
-            example="",
+            name="judge", shape=JUDGE, about="A model's opinion after the rules.", requirement="POL-7"
         ),
         PolicyField(
-            name="judge",
-            shape=JUDGE,
-            about="A model's opinion after the rules.",
-            requirement="POL-7",
-            example="",
+            name="model_budget", shape=BUDGET, about="How much models are asked.", requirement="POL-12"
         ),
         PolicyField(
-            name="model_budget",
-            shape=BUDGET,
-            about="How much models are asked.",
-            requirement="POL-12",
-            example="",
-        ),
-        PolicyField(
-            name="projection",
-            shape=PROJECTION,
-            about="What an input is given.",
-            requirement="PRJ-2",
-            example="",
+            name="projection", shape=PROJECTION, about="What an input is given.", requirement="PRJ-2"
         ),
     ),
 )

@@ -5,7 +5,7 @@ the table itself, after all of them were read.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import Generic, Protocol, TypeVar
@@ -20,7 +20,7 @@ MadeT = TypeVar("MadeT")
 _SHOWN_CHARS_MAX = 80
 _PLACE = re.compile(r"rule\s*\d+", re.IGNORECASE)
 _HIDDEN = "(a name that looks like it holds a secret)"
-_MODEL = r"([A-Za-z0-9][A-Za-z0-9_-]*:(?!//)[!-~]+)?"
+MODEL = r"([A-Za-z0-9][A-Za-z0-9_-]*:(?!//)[!-~]+)?"
 
 
 class ValueShape(Protocol):
@@ -33,26 +33,6 @@ class ValueShape(Protocol):
     def plain(self, value: object) -> JsonValue:
         """The value as a document holds it; reading it again gives the same."""
         ...
-
-    def schema(self) -> dict[str, JsonValue]:
-        """The value's JSON schema."""
-        ...
-
-    def describe(self) -> str:
-        """Which values there are, for a page that people read."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolicyField:
-    """One field of a table: its name, its shape, what it does, which requirement asks for it, an example."""
-
-    name: str
-    shape: ValueShape
-    about: str
-    requirement: str
-    example: str
-    required: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,11 +48,18 @@ class Flag:
     def plain(self, value: object) -> JsonValue:
         return value is True
 
-    def schema(self) -> dict[str, JsonValue]:
-        return {"type": "boolean"}
 
-    def describe(self) -> str:
-        return "`true` or `false`"
+@dataclass(frozen=True, kw_only=True)
+class PolicyField:
+    """One field of a table: its name, its shape, what it does, which requirement asks for it, and an example
+    unless it is a table itself."""
+
+    name: str
+    shape: ValueShape = Flag()
+    about: str
+    requirement: str
+    example: str = ""
+    required: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +84,6 @@ class Whole:
     def plain(self, value: object) -> JsonValue:
         return value if isinstance(value, int) else None
 
-    def schema(self) -> dict[str, JsonValue]:
-        kind: JsonValue = ["integer", "null"] if self.optional else "integer"
-        return {"type": kind, "minimum": self.least, "maximum": self.most}
-
-    def describe(self) -> str:
-        return f"a whole number from {self.least:,} to {self.most:,}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class WordChoice:
@@ -126,13 +106,6 @@ class WordChoice:
 
     def plain(self, value: object) -> JsonValue:
         return value.value if isinstance(value, StrEnum) else None
-
-    def schema(self) -> dict[str, JsonValue]:
-        words: list[JsonValue] = [word.value for word in self.words]
-        return {"enum": [*words, None] if self.optional else words}
-
-    def describe(self) -> str:
-        return ", ".join(f"`{word}`" for word in self.words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,16 +131,6 @@ class RuleName:
     def plain(self, value: object) -> JsonValue:
         return str(value)
 
-    def schema(self) -> dict[str, JsonValue]:
-        return {
-            "type": "string",
-            "minLength": 0 if self.blank else 1,
-            "maxLength": limits.RULE_NAME_CHARS_MAX,
-        }
-
-    def describe(self) -> str:
-        return f"one line of at most {limits.RULE_NAME_CHARS_MAX} characters"
-
 
 @dataclass(frozen=True)
 class ScopeIdText:
@@ -179,12 +142,6 @@ class ScopeIdText:
     def plain(self, value: object) -> JsonValue:
         return str(value)
 
-    def schema(self) -> dict[str, JsonValue]:
-        return {"type": "string", "maxLength": limits.ID_CHARS_MAX}
-
-    def describe(self) -> str:
-        return f"an id of at most {limits.ID_CHARS_MAX} characters"
-
 
 @dataclass(frozen=True)
 class ModelName:
@@ -192,18 +149,12 @@ class ModelName:
 
     def read(self, path: str, value: JsonValue) -> str:
         text = _text(path, value, limits.MODEL_CHARS_MAX)
-        if not re.fullmatch(_MODEL, text):
+        if not re.fullmatch(MODEL, text):
             raise bad_field(path, "is neither empty nor a model as provider:name")
         return text
 
     def plain(self, value: object) -> JsonValue:
         return str(value)
-
-    def schema(self) -> dict[str, JsonValue]:
-        return {"type": "string", "maxLength": limits.MODEL_CHARS_MAX, "pattern": f"^{_MODEL}$"}
-
-    def describe(self) -> str:
-        return "empty, or `provider:name`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,22 +176,14 @@ class Many:
     def plain(self, value: object) -> JsonValue:
         return [self.shape.plain(item) for item in value] if isinstance(value, tuple) else []
 
-    def schema(self) -> dict[str, JsonValue]:
-        return {"type": "array", "maxItems": self.most, "items": self.shape.schema()}
-
-    def describe(self) -> str:
-        return f"a list of at most {self.most} {self.things}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Generic[MadeT]):
-    """A table of fields that makes one value. `check` is what needs several fields; `cross` says it in JSON
-    schema, as far as that can."""
+    """A table of fields that makes one value. `check` is what needs several fields."""
 
     made: Callable[..., MadeT]
     fields: tuple[PolicyField, ...]
     check: Callable[[str, MadeT], None] | None = None
-    cross: tuple[dict[str, JsonValue], ...] = ()
 
     def read(self, path: str, value: JsonValue) -> MadeT:
         """The value made of the fields that are given; what is left out takes its default."""
@@ -263,56 +206,9 @@ class Table(Generic[MadeT]):
     def plain(self, value: object) -> dict[str, JsonValue]:
         return {field.name: field.shape.plain(getattr(value, field.name)) for field in self.fields}
 
-    def schema(self) -> dict[str, JsonValue]:
-        properties = {
-            field.name: {
-                "description": field.about,
-                **field.shape.schema(),
-                **_default(field, self.defaults()),
-            }
-            for field in self.fields
-        }
-        needed: list[JsonValue] = [field.name for field in self.fields if field.required]
-        described: dict[str, JsonValue] = {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": properties,
-        }
-        if needed:
-            described["required"] = needed
-        if self.cross:
-            described["allOf"] = list(self.cross)
-        return described
-
     @cached_property
     def _known(self) -> Mapping[str, PolicyField]:
         return {field.name: field for field in self.fields}
-
-    def describe(self) -> str:
-        return "a table"
-
-    def defaults(self) -> Mapping[str, JsonValue]:
-        """What each field is where it is left out; nothing for one that has to be given."""
-        needed = {field.name: field.shape for field in self.fields if field.required}
-        first = {name: shape.words[0] for name, shape in needed.items() if isinstance(shape, WordChoice)}
-        made = self.made(**first)
-        return {
-            field.name: field.shape.plain(getattr(made, field.name))
-            for field in self.fields
-            if field.name not in needed
-        }
-
-    def walk(self, path: str = "") -> Iterator[tuple[str, PolicyField, JsonValue]]:
-        """Every field under its path, those of inner tables too, with its default."""
-        defaults = self.defaults()
-        for field in self.fields:
-            inner = _join_path(path, field.name)
-            if isinstance(field.shape, Table):
-                yield from field.shape.walk(inner)
-                continue
-            yield inner, field, defaults.get(field.name)
-            if isinstance(field.shape, Many) and isinstance(field.shape.shape, Table):
-                yield from field.shape.shape.walk(f"{inner}[]")
 
 
 def bad_field(path: str, problem: str) -> Invalid:
@@ -334,9 +230,3 @@ def _text(path: str, value: JsonValue, chars_max: int) -> str:
     if len(value) > chars_max:
         raise bad_field(path, f"has {len(value):,} characters, more than {chars_max}")
     return value
-
-
-def _default(field: PolicyField, defaults: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    if isinstance(field.shape, Table) or field.name not in defaults:
-        return {}
-    return {"default": defaults[field.name]}

@@ -5,7 +5,7 @@ inside the inner tables too.
 """
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.policies.policy_shapes import Flag, PolicyField, Table, Whole
+from runlore.domain.policies.policy_shapes import PolicyField, Table, Whole
 from runlore.domain.record import JsonObject, JsonValue
 
 
@@ -56,7 +56,6 @@ AUTO_SAVE = Table(
     fields=(
         PolicyField(
             name="enabled",
-            shape=Flag(),
             about="Whether suggestions that pass the gate are saved as drafts automatically. A suggestion"
             " from outside never is. If it is off, you are asked at the terminal; without a terminal"
             " suggestions wait in the review queue.",
@@ -65,7 +64,6 @@ AUTO_SAVE = Table(
         ),
         PolicyField(
             name="require_llm",
-            shape=Flag(),
             about="Whether only suggestions that a model has improved are saved automatically. It has no"
             " effect if no model is configured, or if `llm_learn` is off.",
             requirement="SKL-7",
@@ -94,14 +92,12 @@ CURATION = Table(
         ),
         PolicyField(
             name="auto_prune",
-            shape=Flag(),
             about="Whether stale drafts are deleted. Like everything that curation does it can be undone.",
             requirement="SKL-9",
             example="[curation]\nauto_prune = true",
         ),
         PolicyField(
             name="auto_curate",
-            shape=Flag(),
             about="Whether drafts are curated after each session that saved one. If it is off,"
             " `runlore skill curate --apply` does it.",
             requirement="SKL-9",
@@ -130,14 +126,12 @@ SKILLS = Table(
     fields=(
         PolicyField(
             name="learn",
-            shape=Flag(),
             about="Whether Runlore looks for skills in runs that have ended.",
             requirement="SKL-1",
             example="learn = false",
         ),
         PolicyField(
             name="llm_learn",
-            shape=Flag(),
             about="Whether the configured model improves suggestions. What it adds beyond the transcript is"
             " dropped.",
             requirement="SKL-5",
@@ -145,7 +139,6 @@ SKILLS = Table(
         ),
         PolicyField(
             name="llm_curate",
-            shape=Flag(),
             about="Whether the configured model comments on what curation did. It decides nothing.",
             requirement="SKL-9",
             example="llm_curate = false",
@@ -166,18 +159,10 @@ SKILLS = Table(
             example="max_lazy_slots = 3",
         ),
         PolicyField(
-            name="auto_save",
-            shape=AUTO_SAVE,
-            about="What is saved without a question.",
-            requirement="SKL-7",
-            example="",
+            name="auto_save", shape=AUTO_SAVE, about="What is saved without a question.", requirement="SKL-7"
         ),
         PolicyField(
-            name="curation",
-            shape=CURATION,
-            about="How drafts are kept from piling up.",
-            requirement="SKL-9",
-            example="",
+            name="curation", shape=CURATION, about="How drafts are kept from piling up.", requirement="SKL-9"
         ),
     ),
 )

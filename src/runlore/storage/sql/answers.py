@@ -10,11 +10,10 @@ import orjson
 
 from runlore.domain.errors import Conflict
 from runlore.domain.record import RecordId
-from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import Answer
 from runlore.storage.sql.record_rows import damage_error, digest
-from runlore.storage.sql.session import IN_LIST_MAX, SqlSession, SqlStatement, chunks, in_list
+from runlore.storage.sql.session import SqlSession, SqlStatement, id_chunks, in_list, rows_of
 
 _GET = "SELECT request_digest, records FROM answers WHERE idempotency_key = ?"
 _KEEP = (
@@ -27,7 +26,7 @@ _PRUNE_NAMES = (
     "DELETE FROM answer_names"
     " WHERE idempotency_key IN (SELECT a.idempotency_key FROM answers a WHERE a.at_ms < ?)"
 )
-_NAMING = "SELECT idempotency_key FROM answer_names WHERE name IN ({names})"
+_NAMING = "SELECT idempotency_key FROM answer_names WHERE name IN ({ids})"
 
 
 def get(session: SqlSession, key: str) -> Answer | None:
@@ -64,10 +63,8 @@ def prune(session: SqlSession, before: datetime) -> int:
 
 def forget(session: SqlSession, names: Sequence[str]) -> int:
     session.make_room(freeing=True)
-    keys: dict[str, None] = {}
-    for chunk in chunks(filter(is_storable, dict.fromkeys(names)), IN_LIST_MAX):
-        keys.update((row[0], None) for row in session.rows(_NAMING.format(names=in_list(chunk)), chunk))
-    return sum(_delete(session, chunk) for chunk in chunks(keys, IN_LIST_MAX))
+    keys = {row[0] for row in rows_of(session, _NAMING, names)}
+    return sum(_delete(session, chunk) for chunk in id_chunks(keys))
 
 
 def _delete(session: SqlSession, keys: Sequence[str]) -> int:

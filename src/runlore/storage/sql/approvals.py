@@ -5,26 +5,26 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalState
-from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import as_object, as_text, serialize
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import is_storable, make_storable
+from runlore.domain.text.storable import make_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import (
-    IN_LIST_MAX,
     Parameters,
     Row,
     SqlCollection,
     SqlStatement,
-    chunks,
+    id_chunks,
     in_list,
     writing,
 )
 
 OWNER = "approval"
+_owner = f"{OWNER}:{{}}".format
 # What is asked and answered; the rest are columns.
 _ASKED = ("call_id", "tool", "arguments", "why", "question", "answer")
 _COLUMNS = (
@@ -96,9 +96,7 @@ class SqlApprovals(SqlCollection):
     def insert(self, approval: Approval) -> None:
         _check(approval)
         self._session.make_room(freeing=False)
-        if self._session.run([SqlStatement(sql=_INSERT, rows=[columns.values_of(approval, _COLUMNS)])]) != [
-            1
-        ]:
+        if self._execute(_INSERT, columns.values_of(approval, _COLUMNS)) != 1:
             raise Conflict(
                 f"there is a request {approval.approval_id} already",
                 code="approval.exists",
@@ -125,7 +123,7 @@ class SqlApprovals(SqlCollection):
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
         self._session.make_room(freeing=True)
-        for chunk in chunks(sorted(filter(is_storable, set(run_ids))), IN_LIST_MAX):
+        for chunk in id_chunks(run_ids):
             found = self._session.rows(
                 _OF_RUNS.format(ids=in_list(chunk)) + self._session.dialect.for_update, chunk
             )
@@ -151,19 +149,13 @@ def _not_found(approval_id: str) -> NotFound:
     )
 
 
-def _owner(approval_id: str) -> str:
-    return f"{OWNER}:{approval_id}"
-
-
 def _check(approval: Approval) -> None:
     columns.check_storable(approval.approval_id, approval.run_id, approval.session_id, approval.decided_by)
 
 
 def _read(row: Row) -> Approval:
     said = texts.read(row)
-    try:
+    with columns.Readable(f"request {row[0]}"):
         fields = columns.fields_of(Approval, _COLUMNS, row)
         fields |= {name: as_text(said[name]) for name in _ASKED if name != "arguments"}
         return Approval(**fields, arguments=as_object(said["arguments"]))
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"request {row[0]}") from error

@@ -18,13 +18,12 @@ from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
-    IN_LIST_MAX,
     Parameters,
     Row,
     SqlCollection,
     SqlStatement,
     SqlValue,
-    chunks,
+    id_chunks,
     in_list,
     writing,
 )
@@ -63,6 +62,7 @@ _BLANK = (
     " state = CASE WHEN state = 'pending' THEN 'skipped' ELSE state END WHERE run_id = ?"
 )
 _KNOWN = "SELECT run_id FROM run_captures WHERE run_id IN ({ids})"
+_owner = "capture:{}".format
 
 
 class SqlCaptures(SqlCollection):
@@ -75,11 +75,8 @@ class SqlCaptures(SqlCollection):
         return _read(rows[0]) if rows else None
 
     def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Capture]:
-        found: dict[RunId, Capture] = {}
-        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
-            rows = self._session.rows(f"{_SELECT} WHERE c.run_id IN ({in_list(chunk)})", chunk)
-            found.update((capture.run_id, capture) for capture in map(_read, rows))
-        return found
+        rows = self._rows_of(f"{_SELECT} WHERE c.run_id IN ({{ids}})", run_ids)
+        return {capture.run_id: capture for capture in map(_read, rows)}
 
     @writing
     def put(self, capture: Capture) -> None:
@@ -113,20 +110,15 @@ class SqlCaptures(SqlCollection):
     def delete(self, run_ids: Sequence[RunId]) -> None:
         """Delete what was noted of forgotten runs, but for whether one read from outside."""
         self._session.make_room(freeing=True)
-        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
-            known = [row[0] for row in self._session.rows(_KNOWN.format(ids=in_list(chunk)), chunk)]
-            rows: list[Parameters] = [(run_id,) for run_id in sorted(known)]
-            emptied = texts.erase_statement(self._session, map(_owner, known))
-            self._session.run([SqlStatement(sql=_BLANK, rows=rows), emptied])
+        known = sorted(row[0] for row in self._rows_of(_KNOWN, run_ids))
+        for chunk in id_chunks(known):
+            emptied = texts.erase_statement(self._session, map(_owner, chunk))
+            self._session.run([SqlStatement(sql=_BLANK, rows=[(run_id,) for run_id in chunk]), emptied])
 
     def _of_session(self, sql: str, session_id: SessionId, moment: datetime) -> list[Row]:
         if not is_storable(session_id):
             return []
         return self._session.rows(sql, (session_id, to_milliseconds(moment)))
-
-
-def _owner(run_id: str) -> str:
-    return f"capture:{run_id}"
 
 
 def _values(capture: Capture) -> tuple[SqlValue, ...]:
@@ -167,7 +159,7 @@ def _provenance(text: JsonObject, is_untrusted: int) -> Provenance:
 def _read(row: Row) -> Capture:
     run_id, session_id, opened_at_ms, state, is_untrusted = row[: len(_COLUMNS)]
     text = texts.read(row)
-    try:
+    with columns.Readable(f"the capture of run {run_id}"):
         return Capture(
             run_id=RunId(run_id),
             session_id=SessionId(session_id),
@@ -175,5 +167,3 @@ def _read(row: Row) -> Capture:
             state=CaptureState(state),
             provenance=_provenance(text, is_untrusted),
         )
-    except columns.UNREADABLE as error:
-        raise columns.damage_error(f"the capture of run {run_id}") from error

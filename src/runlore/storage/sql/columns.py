@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 
 import orjson
 
-from runlore.domain.errors import Corrupt
+from runlore.domain.errors import Conflict, Corrupt, RunloreError
 from runlore.domain.record import JsonValue
 from runlore.domain.serialization.codec import hints_of
 from runlore.domain.text.storable import is_storable
@@ -82,6 +82,29 @@ def optional_text(value: JsonValue) -> str | None:
 
 def optional_time(value: JsonValue) -> datetime | None:
     return None if value is None else from_milliseconds(int(cast("int", value)))
+
+
+class Readable:
+    """Tells of a damaged row where reading it fails."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, (RunloreError, *UNREADABLE)):
+            raise damage_error(self._what) from error
+
+
+def moved(name: str, *, expected: int, found: int, code: str) -> Conflict:
+    what = code.removesuffix(".moved")
+    return Conflict(
+        f"{what} {name} has moved: revision {expected} was expected, {found} was found",
+        code=code,
+        hint=f"read the {what} again and decide anew",
+    )
 
 
 def damage_error(what: str) -> Corrupt:

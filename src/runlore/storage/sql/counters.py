@@ -8,7 +8,7 @@ from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.service_store import Switch
 from runlore.storage.sql import answers
 from runlore.storage.sql.columns import check_storable
-from runlore.storage.sql.session import Parameters, SqlCollection, SqlStatement, writing
+from runlore.storage.sql.session import SqlCollection, writing
 
 _ADD = (
     "INSERT INTO counters (name, value) VALUES (?, ?)"
@@ -31,7 +31,7 @@ class SqlCounters(SqlCollection):
     @writing
     def add(self, amounts: Mapping[str, int]) -> None:
         """Add to counters, in the order of their names, so that two who add never wait for each other."""
-        self._write(_ADD, sorted(amounts.items()))
+        self._execute(_ADD, *sorted(amounts.items()))
 
     def switch(self, name: str) -> Switch | None:
         rows = self._session.rows("SELECT is_on, at_ms, actor FROM switches WHERE name = ?", (name,))
@@ -43,7 +43,7 @@ class SqlCounters(SqlCollection):
     @writing
     def set_switch(self, switch: Switch) -> None:
         check_storable(switch.name, switch.actor)
-        self._write(_TURN, [(switch.name, int(switch.on), to_milliseconds(switch.at), switch.actor)])
+        self._execute(_TURN, (switch.name, int(switch.on), to_milliseconds(switch.at), switch.actor))
 
     def note(self, name: str) -> str | None:
         rows = self._session.rows("SELECT body FROM notes WHERE name = ?", (name,))
@@ -51,7 +51,7 @@ class SqlCounters(SqlCollection):
 
     @writing
     def set_note(self, name: str, text: str) -> None:
-        self._write(_NOTE, [(name, make_storable(text))])
+        self._execute(_NOTE, (name, make_storable(text)))
 
     def newest_at(self) -> datetime | None:
         sql = "SELECT (SELECT max(moved_at_ms) FROM records), (SELECT max(opened_at_ms) FROM runs)"
@@ -65,6 +65,3 @@ class SqlCounters(SqlCollection):
     @writing
     def forget_answers(self, ids: Sequence[str]) -> int:
         return answers.forget(self._session, ids)
-
-    def _write(self, sql: str, rows: Sequence[Parameters]) -> None:
-        self._session.run([SqlStatement(sql=sql, rows=rows)])

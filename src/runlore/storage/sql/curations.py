@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.record import JsonObject
 from runlore.domain.serialization.codec import Plain, as_list, as_object, as_text, deserialize, serialize
 from runlore.domain.skill import SkillId
@@ -13,18 +13,10 @@ from runlore.domain.skills.skill_curation import Curation, CurationId, without
 from runlore.domain.text.storable import is_storable, make_storable
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import (
-    IN_LIST_MAX,
-    Parameters,
-    Row,
-    SqlCollection,
-    SqlStatement,
-    chunks,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Parameters, Row, SqlCollection, SqlStatement, in_list, writing
 
 OWNER = "curation"
+_owner = f"{OWNER}:{{}}".format
 # What stands in the text; the rest are columns.
 _IN_TEXT = ("actions", "before", "revisions", "comment")
 _REVISION = ("skill_id", "revision")
@@ -110,7 +102,7 @@ class SqlCurations(SqlCollection):
             curation.undone_by,
             1,
         )
-        if self._session.run([SqlStatement(sql=_INSERT, rows=[row])]) != [1]:
+        if self._execute(_INSERT, row) != 1:
             raise Conflict(
                 f"there is a curation {curation.curation_id} already",
                 code="curation.exists",
@@ -124,7 +116,7 @@ class SqlCurations(SqlCollection):
     def mark_undone(self, curation_id: CurationId, *, actor: str, at: datetime) -> None:
         columns.check_storable(curation_id, actor)
         row: Parameters = (to_milliseconds(at), actor, curation_id)
-        if self._session.run([SqlStatement(sql=_UNDONE, rows=[row])]) == [1]:
+        if self._execute(_UNDONE, row) == 1:
             return
         if not self._session.rows(_LOCKED, (curation_id,)):
             raise _not_found(curation_id)
@@ -144,14 +136,10 @@ class SqlCurations(SqlCollection):
             revision, statements = texts.replace_statements(self._session, owner, _text_of(left))
             placed = SqlStatement(sql=_PLACE, rows=[(revision, curation_id)])
             self._session.run([*statements, placed])
-        rows: list[Parameters] = [(skill_id,) for skill_id in sorted(gone)]
-        self._session.run([SqlStatement(sql=_DELETE_SKILL, rows=rows)])
+        self._execute(_DELETE_SKILL, *((skill_id,) for skill_id in sorted(gone)))
 
     def _touching(self, skill_ids: Iterable[SkillId]) -> list[CurationId]:
-        found: set[CurationId] = set()
-        for chunk in chunks(sorted(filter(is_storable, set(skill_ids))), IN_LIST_MAX):
-            found.update(row[0] for row in self._session.rows(_OF_SKILLS.format(ids=in_list(chunk)), chunk))
-        return sorted(found)
+        return sorted({row[0] for row in self._rows_of(_OF_SKILLS, skill_ids)})
 
 
 def _not_found(curation_id: str) -> NotFound:
@@ -162,14 +150,10 @@ def _not_found(curation_id: str) -> NotFound:
     )
 
 
-def _owner(curation_id: str) -> str:
-    return f"{OWNER}:{curation_id}"
-
-
 def _read(row: Row) -> Curation:
     curation_id, at_ms, actor, undone_at_ms, undone_by = row[: len(_COLUMNS)]
     plain = texts.read(row)
-    try:
+    with columns.Readable(f"curation {curation_id}"):
         undone_at = columns.moment(undone_at_ms)
         read = deserialize(
             Curation,
@@ -184,8 +168,6 @@ def _read(row: Row) -> Curation:
         )
         contents = as_object(plain["contents"])
         return replace(read, contents={key: as_text(digest) for key, digest in contents.items()})
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"curation {curation_id}") from error
 
 
 def _text_of(curation: Curation) -> Plain:

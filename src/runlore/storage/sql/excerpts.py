@@ -17,14 +17,7 @@ from runlore.domain.text.excerpt import excerpt
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds
 from runlore.storage.sql import columns, journal_rows, texts
-from runlore.storage.sql.session import (
-    IN_LIST_MAX,
-    STREAM_LARGE_ROWS,
-    Row,
-    SqlCollection,
-    chunks,
-    in_list,
-)
+from runlore.storage.sql.session import STREAM_LARGE_ROWS, Row, SqlCollection, id_chunks, in_list
 
 # In JSON one character takes up to six (`\u001f`); a name and the keys stand in front of a text.
 _WIDEST = 6
@@ -58,7 +51,7 @@ class SqlExcerpts(SqlCollection):
     def request_excerpts(self, run_ids: Sequence[RunId], chars_max: int) -> dict[RunId, str]:
         found: dict[RunId, str] = {}
         piece = _piece_chars(chars_max)
-        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
+        for chunk in id_chunks(run_ids):
             sql = _REQUESTS.format(ids=in_list(chunk))
             for row in self._session.stream(
                 sql, (piece, _TEXT_FIRST, piece, *chunk), at_once=STREAM_LARGE_ROWS

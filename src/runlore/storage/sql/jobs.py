@@ -9,15 +9,7 @@ from runlore.domain.runs.job import JOB, Job, JobId, JobKind, JobMove, JobState,
 from runlore.domain.text.storable import make_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns
-from runlore.storage.sql.session import (
-    Parameters,
-    Row,
-    SqlCollection,
-    SqlStatement,
-    SqlValue,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Parameters, Row, SqlCollection, SqlValue, in_list, writing
 
 _COLUMNS = (
     "job_id",
@@ -87,7 +79,7 @@ class SqlJobs(SqlCollection):
         assert (job.state is JobState.LEASED) == (job.holder is not None), "whoever holds a job has leased it"
         columns.check_storable(job.job_id, job.subject, job.holder)
         self._session.make_room(freeing=False)
-        return self._changes(_PUT if revives else _PUT_NEW, _values(job)) == 1
+        return self._execute(_PUT if revives else _PUT_NEW, _values(job)) == 1
 
     @writing
     def claim(
@@ -127,7 +119,7 @@ class SqlJobs(SqlCollection):
         if not wanted:
             return 0
         now_ms = to_milliseconds(now)
-        return self._changes(_HASTEN.format(kinds=in_list(wanted)), (now_ms, now_ms, now_ms, *wanted))
+        return self._execute(_HASTEN.format(kinds=in_list(wanted)), (now_ms, now_ms, now_ms, *wanted))
 
     @writing
     def heartbeat(self, job: Job, *, lease_until: datetime) -> None:
@@ -173,7 +165,7 @@ class SqlJobs(SqlCollection):
         if job.state is not JobState.DEAD:
             return job
         state = JOB.after(job.state, JobMove.RETRY, name=job_id)
-        self._changes(_RETRY, (state.value, to_milliseconds(now), job_id))
+        self._execute(_RETRY, (state.value, to_milliseconds(now), job_id))
         return _read(self._session.rows(f"SELECT {_ALL} FROM jobs WHERE job_id = ?", (job_id,))[0])
 
     def find(self, kind: JobKind, subject: str) -> Job | None:
@@ -182,7 +174,7 @@ class SqlJobs(SqlCollection):
 
     @writing
     def cancel(self, kind: JobKind, subject: str) -> None:
-        self._changes(_CANCEL, (kind.value, subject))
+        self._execute(_CANCEL, (kind.value, subject))
 
     def list(self, states: frozenset[JobState], *, limit: int) -> tuple[Job, ...]:
         wanted = sorted(state.value for state in states)
@@ -198,11 +190,8 @@ class SqlJobs(SqlCollection):
 
     def _as_holder(self, job: Job, sql: str, *values: SqlValue) -> None:
         """What only the holder may write; nothing is written when another has taken over."""
-        if self._changes(sql, (*values, job.job_id, job.fence)) != 1:
+        if self._execute(sql, (*values, job.job_id, job.fence)) != 1:
             raise lease_lost(job)
-
-    def _changes(self, sql: str, values: Parameters) -> int:
-        return self._session.run([SqlStatement(sql=sql, rows=[values])])[0]
 
 
 def _claimable(
@@ -220,7 +209,5 @@ def _values(job: Job) -> Parameters:
 
 
 def _read(row: Row) -> Job:
-    try:
+    with columns.Readable(f"job {row[0]}"):
         return Job(**columns.fields_of(Job, _COLUMNS, row))
-    except columns.UNREADABLE as unreadable:
-        raise columns.damage_error(f"job {row[0]}") from unreadable

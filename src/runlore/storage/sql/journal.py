@@ -16,12 +16,11 @@ from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.journal_rows import COLUMNS, EMPTY, checksum, read, row_of, stored_body
 from runlore.storage.sql.session import (
-    IN_LIST_MAX,
     Parameters,
     SqlCollection,
     SqlStatement,
     SqlValue,
-    chunks,
+    id_chunks,
     in_list,
     writing,
 )
@@ -96,7 +95,7 @@ class SqlJournal(SqlCollection):
                 zip(entries, times, bodies, strict=True), start=first
             )
         ]
-        self._session.run([SqlStatement(sql=_INSERT, rows=rows)])
+        self._execute(_INSERT, *rows)
         return first
 
     def range(self, session_id: SessionId, first: int, last: int) -> tuple[JournalEvent, ...]:
@@ -129,16 +128,12 @@ class SqlJournal(SqlCollection):
         return tuple(map(read, self._session.rows(sql, (*names, after, last))))
 
     def inputs(self, run_ids: Sequence[RunId]) -> dict[RunId, str]:
-        found: dict[RunId, str] = {}
-        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
-            for event in map(read, self._session.rows(_INPUTS.format(ids=in_list(chunk)), chunk)):
-                if event.run_id is not None:
-                    found[event.run_id] = text_of(event.body)
-        return found
+        events = map(read, self._rows_of(_INPUTS, run_ids))
+        return {event.run_id: text_of(event.body) for event in events if event.run_id is not None}
 
     def short_inputs(self, run_ids: Sequence[RunId], *, bytes_max: int) -> dict[RunId, JournalEvent]:
         found: dict[RunId, JournalEvent] = {}
-        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
+        for chunk in id_chunks(run_ids):
             sql = f"{_INPUTS.format(ids=in_list(chunk))} AND e.bytes <= ?"
             for event in map(read, self._session.rows(sql, (*chunk, bytes_max))):
                 if event.run_id is not None:
@@ -199,7 +194,7 @@ class SqlJournal(SqlCollection):
     def recount(self, session_id: SessionId) -> None:
         # Whoever appends or erases moves this row too, and has ended when the next statement looks.
         if self._session.rows(_LOCKED + self._session.dialect.for_update, (session_id,)):
-            self._session.run([SqlStatement(sql=_RECOUNT, rows=[(session_id,)])])
+            self._execute(_RECOUNT, (session_id,))
 
     def _erase(self, condition: str, values: Parameters) -> int:
         """A body only ever gets shorter, where it stands: see `record_writes.erase_events`.

@@ -7,23 +7,22 @@ from collections.abc import Sequence
 
 from runlore.domain.detectors.mined import MinedRun
 from runlore.domain.detectors.mined_json import parse_mined, serialize_mined
-from runlore.domain.errors import RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.text.storable import is_storable
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
-    IN_LIST_MAX,
     Parameters,
     Row,
     SqlCollection,
     SqlStatement,
-    chunks,
+    id_chunks,
     in_list,
     writing,
 )
 
 OWNER = "mined run"
+_owner = f"{OWNER}:{{}}".format
 _NUMBER_MAX = 2**62
 _COLUMNS = ("run_id", "session_id", "number")
 _SELECTED = f"{', '.join(f'm.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
@@ -68,7 +67,7 @@ class SqlMinedRuns(SqlCollection):
         columns.check_storable(mined.run_id, mined.session_id)
         self._session.make_room(freeing=False)
         row: Parameters = (mined.run_id, mined.session_id, _number(mined))
-        self._session.run([SqlStatement(sql=_PUT, rows=[row])])
+        self._execute(_PUT, row)
         # The row is ours from here on, so nobody else writes its text.
         revision, statements = texts.replace_statements(
             self._session, _owner(mined.run_id), serialize_mined(mined)
@@ -79,15 +78,11 @@ class SqlMinedRuns(SqlCollection):
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
         self._session.make_room(freeing=True)
-        for chunk in chunks(sorted(filter(is_storable, set(run_ids))), IN_LIST_MAX):
+        for chunk in id_chunks(run_ids):
             rows: list[Parameters] = [(run_id,) for run_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and its text is seen.
-            self._session.run([SqlStatement(sql=_DELETE, rows=rows)])
+            self._execute(_DELETE, *rows)
             self._session.run([texts.erase_statement(self._session, map(_owner, chunk))])
-
-
-def _owner(run_id: str) -> str:
-    return f"{OWNER}:{run_id}"
 
 
 def _number(mined: MinedRun) -> int:
@@ -100,10 +95,8 @@ def _number(mined: MinedRun) -> int:
 def _read(row: Row) -> MinedRun:
     run_id, session_id, number = row[: len(_COLUMNS)]
     text = texts.read(row)
-    try:
+    with columns.Readable(f"what was mined of run {run_id}"):
         mined = parse_mined(text)
         if (mined.run_id, mined.session_id, _number(mined)) != (run_id, session_id, number):
             raise ValueError("the row and its text do not agree")
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"what was mined of run {run_id}") from error
     return mined

@@ -2,7 +2,7 @@
 
 from runlore.ports.service_store import DayUse
 from runlore.storage.sql.columns import check_storable
-from runlore.storage.sql.session import Parameters, SqlCollection, SqlStatement, in_list, writing
+from runlore.storage.sql.session import SqlCollection, in_list, writing
 
 _AMOUNTS = ("failures", "input_tokens", "output_tokens", "cost_micro_usd")
 _COLUMNS = ("purpose", "day", "calls", *_AMOUNTS)
@@ -26,18 +26,15 @@ class SqlModelUse(SqlCollection):
         check_storable(purpose, day)
         if calls_max <= 0 or tokens_max <= 0:
             return False
-        return self._changes(_BEGIN, (purpose, day, 1, 0, 0, 0, 0, calls_max, tokens_max)) == 1
+        return self._execute(_BEGIN, (purpose, day, 1, 0, 0, 0, 0, calls_max, tokens_max)) == 1
 
     @writing
     def end(self, use: DayUse) -> None:
         check_storable(use.purpose, use.day)
         amounts = (use.failures, use.input_tokens, use.output_tokens, use.cost_micro_usd)
-        self._changes(_END, (use.purpose, use.day, 0, *amounts))
+        self._execute(_END, (use.purpose, use.day, 0, *amounts))
 
     def since(self, day: str) -> tuple[DayUse, ...]:
         return tuple(
             DayUse(**dict(zip(_COLUMNS, row, strict=True))) for row in self._session.rows(_SINCE, (day,))
         )
-
-    def _changes(self, sql: str, values: Parameters) -> int:
-        return self._session.run([SqlStatement(sql=sql, rows=[values])])[0]

@@ -10,7 +10,6 @@ from hashlib import blake2b
 
 from runlore.domain.run import RunId
 from runlore.domain.taint_sources.fingerprints import FirstSeen
-from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import check_storable
 from runlore.storage.sql.session import IN_LIST_MAX, SqlCollection, SqlStatement, chunks, in_list, writing
@@ -34,7 +33,7 @@ _OLDEST = (
     "SELECT source_key, seen_at_ms, words FROM outside_sources"
     f" ORDER BY seen_at_ms, source_key LIMIT {IN_LIST_MAX}"
 )
-_OF_RUNS = "SELECT source_key FROM outside_sources WHERE run_id IN ({keys})"
+_OF_RUNS = "SELECT source_key FROM outside_sources WHERE run_id IN ({ids})"
 
 
 class SqlOutsideWords(SqlCollection):
@@ -79,9 +78,7 @@ class SqlOutsideWords(SqlCollection):
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
-        for chunk in chunks(filter(is_storable, run_ids), IN_LIST_MAX):
-            rows = self._session.rows(_OF_RUNS.format(keys=in_list(chunk)), chunk)
-            self._delete([row[0] for row in rows])
+        self._delete([row[0] for row in self._rows_of(_OF_RUNS, run_ids)])
 
     def _delete(self, keys: Sequence[int]) -> None:
         rows = [(key,) for key in keys]

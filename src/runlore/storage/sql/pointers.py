@@ -140,7 +140,7 @@ class SqlPointers(SqlCollection):
     @writing
     def set_capture(self, run_id: RunId, capture: CaptureState) -> None:
         self._session.make_room(freeing=False)
-        self._session.run([SqlStatement(sql=_SET_CAPTURE, rows=[(capture.value, run_id)])])
+        self._execute(_SET_CAPTURE, (capture.value, run_id))
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:

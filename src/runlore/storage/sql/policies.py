@@ -5,7 +5,7 @@ from runlore.domain.policies.policy import PolicyName, PolicyRevision
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, from_json
 from runlore.storage.sql.record_rows import to_json
-from runlore.storage.sql.session import Row, SqlCollection, SqlStatement, writing
+from runlore.storage.sql.session import Row, SqlCollection, writing
 
 _SELECT = "SELECT name, revision, at_ms, actor, body FROM policies WHERE name = ? ORDER BY revision DESC"
 _PUT = (
@@ -29,7 +29,7 @@ class SqlPolicies(SqlCollection):
         check_storable(revision.actor)
         at_ms = to_milliseconds(revision.updated_at)
         row = (revision.name.value, revision.revision, at_ms, revision.actor, to_json(revision.policy))
-        if self._session.run([SqlStatement(sql=_PUT, rows=[row])]) != [1]:
+        if self._execute(_PUT, row) != 1:
             raise Conflict(
                 f"policy {revision.name} has moved: revision {revision.revision} is there already",
                 code="policy.moved",

@@ -6,7 +6,7 @@ from datetime import datetime
 from runlore.domain.run import ProcessId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
-from runlore.storage.sql.session import SqlCollection, SqlStatement, writing
+from runlore.storage.sql.session import SqlCollection, writing
 
 _HEARTBEAT = (
     "INSERT INTO processes (process_id, lease_until_ms, description) VALUES (?, ?, ?)"
@@ -25,7 +25,7 @@ class SqlProcesses(SqlCollection):
         columns.check_storable(process_id, description)
         row = (process_id, to_milliseconds(lease_until), description)
         # On a full disk too: whoever cannot renew would lose the runs it is working on.
-        self._session.run([SqlStatement(sql=_HEARTBEAT, rows=[row])])
+        self._execute(_HEARTBEAT, row)
 
     def leases(self) -> Mapping[ProcessId, datetime]:
         rows = self._session.rows(_LEASES)
@@ -33,4 +33,4 @@ class SqlProcesses(SqlCollection):
 
     @writing
     def delete(self, process_id: ProcessId) -> None:
-        self._session.run([SqlStatement(sql=_DELETE, rows=[(process_id,)])])
+        self._execute(_DELETE, (process_id,))

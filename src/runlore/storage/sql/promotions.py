@@ -7,7 +7,7 @@ and the last one is how it stands.
 
 from collections.abc import Sequence
 
-from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.record import RecordId
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import deserialize, serialize
@@ -37,6 +37,7 @@ _EXECUTIONS_OF_RUN = (
 _EXECUTIONS_OF_SKILL = f"SELECT {_ALL} FROM skill_executions WHERE skill_name = ?"
 _DELETE_EXECUTIONS = "DELETE FROM skill_executions WHERE run_id = ? OR calling_run_id = ?"
 OWNER = "promoted"
+_owner = f"{OWNER}:{{}}".format
 _COLUMNS = (
     "name",
     "status",
@@ -136,7 +137,7 @@ class SqlPromotions(SqlCollection):
         _check(skill)
         self._session.make_room(freeing=False)
         if expected_revision is None:
-            if self._session.run([SqlStatement(sql=_INSERT, rows=[_values(skill)])]) != [1]:
+            if self._execute(_INSERT, _values(skill)) != 1:
                 raise _exists(skill.name)
         else:
             self._lock(skill.name, expected_revision)
@@ -183,7 +184,7 @@ class SqlPromotions(SqlCollection):
             execution.run_id, execution.fingerprint, execution.session_id, execution.calling_run_id
         )
         row = columns.values_of(execution, _EXECUTION_COLUMNS)
-        self._session.run([SqlStatement(sql=_INSERT_EXECUTION, rows=[row])])
+        self._execute(_INSERT_EXECUTION, row)
 
     def executions(self, skill_name: str, run_id: RunId) -> tuple[Execution, ...]:
         run = make_storable(run_id)
@@ -199,7 +200,7 @@ class SqlPromotions(SqlCollection):
     def delete_executions(self, run_ids: Sequence[RunId]) -> None:
         self._session.make_room(freeing=True)
         rows: list[Parameters] = [(run_id, run_id) for run_id in sorted(filter(is_storable, set(run_ids)))]
-        self._session.run([SqlStatement(sql=_DELETE_EXECUTIONS, rows=rows)])
+        self._execute(_DELETE_EXECUTIONS, *rows)
 
     def _lock(self, name: str, expected: int) -> None:
         """Keep others from its row until the end; Conflict where another revision than this stands there."""
@@ -238,10 +239,6 @@ def _revision_conflict(name: str, problem: str) -> Conflict:
     )
 
 
-def _owner(name: str) -> str:
-    return f"{OWNER}:{name}"
-
-
 def _check(skill: PromotedSkill) -> None:
     columns.check_storable(skill.name, skill.fingerprint, skill.source_record_id)
 
@@ -265,29 +262,23 @@ def _snapshots(found: Sequence[tuple[int, PromotedSkill, int]]) -> SqlStatement:
 
 def _read(row: Row) -> PromotedSkill:
     plain = texts.read(row)
-    try:
+    with columns.Readable(f"promoted skill {row[0]}"):
         skill = deserialize(PromotedSkill, plain)
         if _values(skill) != row[: len(_COLUMNS)]:
             raise ValueError("the row and its text do not agree")
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"promoted skill {row[0]}") from error
     return skill
 
 
 def _read_snapshot(row: Row) -> tuple[int, PromotedSkill]:
     name, number, status, revision = row[:4]
     plain = texts.read(row)
-    try:
+    with columns.Readable(f"snapshot {number} of promoted skill {name}"):
         skill = deserialize(PromotedSkill, plain)
         if (skill.name, skill.status.value, skill.revision) != (name, status, revision):
             raise ValueError("the row and its text do not agree")
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"snapshot {number} of promoted skill {name}") from error
     return number, skill
 
 
 def _read_execution(row: Row) -> Execution:
-    try:
+    with columns.Readable(f"the execution of promoted skill {row[1]} by run {row[0]}"):
         return Execution(**columns.fields_of(Execution, _EXECUTION_COLUMNS, row))
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"the execution of promoted skill {row[1]} by run {row[0]}") from error

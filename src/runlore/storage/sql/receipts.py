@@ -2,21 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from runlore.domain.errors import NotFound, RunloreError
+from runlore.domain.errors import NotFound
 from runlore.domain.prompts.projection import Receipt
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import (
-    IN_LIST_MAX,
-    Row,
-    SqlCollection,
-    SqlStatement,
-    chunks,
-    writing,
-)
+from runlore.storage.sql.session import Row, SqlCollection, SqlStatement, id_chunks, writing
 
 _FOUND = (
     f"SELECT r.run_id, r.at_ms, {texts.SELECTED} FROM receipts r"
@@ -36,6 +29,7 @@ _PUT = (
 _NAME = "INSERT INTO receipt_sources (source_id, run_id) VALUES (?, ?)"
 _UNNAME = "DELETE FROM receipt_sources WHERE run_id = ?"
 _DELETE = "DELETE FROM receipts WHERE run_id = ?"
+_owner = "receipt:{}".format
 
 
 class SqlReceipts(SqlCollection):
@@ -74,7 +68,7 @@ class SqlReceipts(SqlCollection):
 
     @writing
     def delete_receipts(self, run_ids: Sequence[RunId]) -> None:
-        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
+        for chunk in id_chunks(run_ids):
             self._session.make_room(freeing=True)
             rows = [(run_id,) for run_id in chunk]
             self._session.run(
@@ -84,10 +78,6 @@ class SqlReceipts(SqlCollection):
                     texts.erase_statement(self._session, map(_owner, chunk)),
                 ]
             )
-
-
-def _owner(run_id: RunId) -> str:
-    return f"receipt:{run_id}"
 
 
 def _source_ids(receipt: Receipt) -> Iterator[str]:
@@ -104,7 +94,5 @@ def _text_of(receipt: Receipt) -> Plain:
 def _read(row: Row) -> Receipt:
     run_id, at_ms, *_ = row
     plain = texts.read(row)
-    try:
+    with columns.Readable(f"the receipt of run {run_id}"):
         return deserialize(Receipt, {**plain, "run_id": run_id, "at": format_time(from_milliseconds(at_ms))})
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"the receipt of run {run_id}") from error

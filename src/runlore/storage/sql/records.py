@@ -30,7 +30,16 @@ from runlore.storage.sql.record_rows import (
     read_histories,
     read_records,
 )
-from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlCollection, SqlSession, SqlValue, chunks, in_list
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Row,
+    SqlCollection,
+    SqlSession,
+    SqlValue,
+    chunks,
+    id_chunks,
+    in_list,
+)
 
 _IN_SCOPE = "r.scope_kind = ? AND r.scope_id = ?"
 _CANDIDATES_MIN = 64
@@ -457,7 +466,7 @@ def histories_by_id(
     session: SqlSession, record_ids: Iterable[RecordId]
 ) -> dict[RecordId, tuple[RecordEvent, ...]]:
     found: dict[RecordId, tuple[RecordEvent, ...]] = {}
-    for chunk in chunks(filter(is_storable, dict.fromkeys(record_ids)), IN_LIST_MAX):
+    for chunk in id_chunks(record_ids):
         condition = f"e.record_id IN ({in_list(chunk)})"
         sql = f"SELECT {_EVENT} FROM record_events e WHERE {condition} ORDER BY e.record_id, e.revision"
         found.update((history[0].record_id, history) for history in read_histories(session.rows(sql, chunk)))

@@ -22,14 +22,13 @@ from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.receipts import SqlReceipts
 from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import (
-    IN_LIST_MAX,
     Parameters,
     Row,
     SqlCollection,
     SqlSession,
     SqlStatement,
     SqlValue,
-    chunks,
+    id_chunks,
     in_list,
     writing,
 )
@@ -45,6 +44,8 @@ _INSERT_ARTIFACT = (
     " ON CONFLICT DO NOTHING RETURNING text_revision"
 )
 _DELETE = "DELETE FROM artifacts WHERE artifact_id = ?"
+_artifact_owner = "artifact:{}".format
+_owner = "run:{}".format
 
 
 class SqlArtifacts(SqlCollection):
@@ -68,11 +69,7 @@ class SqlArtifacts(SqlCollection):
             return True
         stored = _find(self._session, artifact.artifact_id)
         if stored is None:
-            raise NotFound(
-                f"there is no run {artifact.run_id!r}",
-                code="run.not-found",
-                hint="`runlore session runs` shows the ids",
-            )
+            raise not_found(artifact.run_id)
         if _content(stored) != _content(artifact):
             raise Conflict(
                 f"artifact {artifact.artifact_id} exists already, and says something else",
@@ -119,11 +116,9 @@ class SqlArtifacts(SqlCollection):
     @writing
     def delete_artifacts(self, artifact_ids: Sequence[ArtifactId]) -> int:
         deleted = 0
-        for chunk in chunks(filter(is_storable, dict.fromkeys(artifact_ids)), IN_LIST_MAX):
+        for chunk in id_chunks(artifact_ids):
             self._session.make_room(freeing=True)
-            emptied = texts.erase_statement(
-                self._session, [_artifact_owner(artifact_id) for artifact_id in chunk]
-            )
+            emptied = texts.erase_statement(self._session, map(_artifact_owner, chunk))
             rows = [(artifact_id,) for artifact_id in chunk]
             deleted += self._session.run([SqlStatement(sql=_DELETE, rows=rows), emptied])[0]
         return deleted
@@ -140,14 +135,10 @@ def _content(artifact: Artifact) -> tuple[str, ...]:
     return (artifact.run_id, artifact.session_id, artifact.name, artifact.text)
 
 
-def _artifact_owner(artifact_id: ArtifactId) -> str:
-    return f"artifact:{artifact_id}"
-
-
 def _read_artifact(row: Row) -> Artifact:
     artifact_id, run_id, session_id, at_ms, *_ = row
     text = texts.read(row)
-    try:
+    with columns.Readable(f"artifact {artifact_id}"):
         return Artifact(
             artifact_id=ArtifactId(artifact_id),
             run_id=RunId(run_id),
@@ -156,8 +147,6 @@ def _read_artifact(row: Row) -> Artifact:
             text=str(text["text"]),
             created_at=from_milliseconds(at_ms),
         )
-    except columns.UNREADABLE as error:
-        raise columns.damage_error(f"artifact {artifact_id}") from error
 
 
 Place: TypeAlias = tuple[datetime, RunId]
@@ -210,12 +199,9 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         return found[0] if found else None
 
     def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Run]:
-        wanted = dict.fromkeys(run_ids)
-        found: dict[RunId, Run] = {}
-        for chunk in chunks(filter(is_storable, wanted), IN_LIST_MAX):
-            runs = self._where(f"r.run_id IN ({in_list(chunk)})", *chunk)
-            found.update((run.run_id, run) for run in runs)
-        return {run_id: found[run_id] for run_id in wanted if run_id in found}
+        rows = self._rows_of(f"{_FOUND} WHERE r.run_id IN ({{ids}})", run_ids)
+        found = {run.run_id: run for run in map(_read, rows)}
+        return {run_id: found[run_id] for run_id in run_ids if run_id in found}
 
     def page(
         self,
@@ -294,7 +280,7 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         text = _text_of(run)
         row = (*_values(run, 1 if text else None), run.session_id)
         sql = _with_change(_INSERT, self._session.dialect.change)
-        if self._session.run([SqlStatement(sql=sql, rows=[row])]) != [1]:
+        if self._execute(sql, row) != 1:
             if self._session.rows(_REVISION, (run.run_id,)):
                 raise Conflict(
                     f"run {run.run_id} exists already",
@@ -312,7 +298,7 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         if not locked:
             raise not_found(run.run_id)
         if locked[0][0] != expected_revision:
-            raise _revision_conflict(run.run_id, expected=expected_revision, found=locked[0][0])
+            raise columns.moved(run.run_id, expected=expected_revision, found=locked[0][0], code="run.moved")
         revision, statements = texts.replace_statements(self._session, _owner(run.run_id), _text_of(run))
         _, _, status, executor, memory, _, _, active_at_ms, *ended = _values(run, revision)
         row = (status, executor, memory, active_at_ms, active_at_ms, *ended, run.run_id)
@@ -323,7 +309,7 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
     def touch(self, run_id: RunId, at: datetime) -> None:
         self._session.make_room(freeing=False)
         at_ms = to_milliseconds(at)
-        self._session.run([SqlStatement(sql=_TOUCH, rows=[(at_ms, run_id, at_ms)])])
+        self._execute(_TOUCH, (at_ms, run_id, at_ms))
 
     @writing
     def set_memory(self, run_id: RunId, state: MemoryState, *, expected: frozenset[MemoryState]) -> bool:
@@ -333,7 +319,7 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         states = sorted(member.value for member in expected)
         sql = _SET_MEMORY.format(change=self._session.dialect.change, states=in_list(states))
         row = (state.value, run_id, *states)
-        return self._session.run([SqlStatement(sql=sql, rows=[row])]) == [1]
+        return self._execute(sql, row) == 1
 
     def _where(self, condition: str, *parameters: SqlValue) -> tuple[Run, ...]:
         return tuple(map(_read, self._session.rows(f"{_FOUND} WHERE {condition}", parameters)))
@@ -366,14 +352,6 @@ def not_found(run_id: RunId) -> NotFound:
     )
 
 
-def _revision_conflict(run_id: RunId, *, expected: int, found: int) -> Conflict:
-    return Conflict(
-        f"run {run_id} has moved: revision {expected} was expected, {found} was found",
-        code="run.moved",
-        hint="read the run again and decide anew",
-    )
-
-
 def _status_terms(statuses: frozenset[RunStatus] | None, *, apart: bool) -> list[str | None]:
     """The status filter, written out, for the members are ours: one term, or one for each walk."""
     if statuses is None:
@@ -387,10 +365,6 @@ def _status_terms(statuses: frozenset[RunStatus] | None, *, apart: bool) -> list
 @cache
 def _with_change(sql: str, change: str) -> str:
     return sql.format(change=change)
-
-
-def _owner(run_id: RunId) -> str:
-    return f"run:{run_id}"
 
 
 def _text_of(run: Run) -> JsonObject:
@@ -418,7 +392,7 @@ def _values(run: Run, text_revision: int | None) -> tuple[SqlValue, ...]:
 
 def _read(row: Row) -> Run:
     text = texts.read(row)
-    try:
+    with columns.Readable(f"run {row[0]}"):
         plain = columns.from_json(row[len(_COLUMNS) - 1])
         return Run(
             agent=columns.optional_text(plain["agent"]),
@@ -431,5 +405,3 @@ def _read(row: Row) -> Run:
             artifact_ids=tuple(map(ArtifactId, cast("Sequence[str]", plain["artifact_ids"]))),
             **columns.fields_of(Run, _STANDING, row),
         )
-    except columns.UNREADABLE as error:
-        raise columns.damage_error(f"run {row[0]}") from error

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from runlore.domain.lazy import dataclass
+from runlore.domain.text.storable import is_storable
 
 SqlValue: TypeAlias = int | str | None
 # Rows come from the driver; `rows.py` reads them once, at this edge.
@@ -98,6 +99,14 @@ class SqlCollection:
     def __init__(self, session: SqlSession) -> None:
         self._session = session
 
+    def _execute(self, sql: str, *rows: Parameters) -> int:
+        """Run one statement for each of the rows: how many it has changed."""
+        return self._session.run([SqlStatement(sql=sql, rows=rows)])[0]
+
+    def _rows_of(self, sql: str, ids: Iterable[str]) -> Iterator[Row]:
+        """The rows of a query for any number of ids, which stand where it says `{ids}`."""
+        return rows_of(self._session, sql, ids)
+
 
 class _OnSession(Protocol):
     """Something that reads and writes through a session."""
@@ -128,6 +137,16 @@ def writing(
 
 def in_list(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
+
+
+def id_chunks(ids: Iterable[str]) -> Iterator[list[str]]:
+    """Different ids in order, as many at once as a statement takes; no row has one that cannot be stored."""
+    return chunks(sorted(filter(is_storable, set(ids))), IN_LIST_MAX)
+
+
+def rows_of(session: SqlSession, sql: str, ids: Iterable[str]) -> Iterator[Row]:
+    for chunk in id_chunks(ids):
+        yield from session.rows(sql.format(ids=in_list(chunk)), chunk)
 
 
 def chunks(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:

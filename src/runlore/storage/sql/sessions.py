@@ -113,7 +113,7 @@ def _body_of_persona(persona: Persona) -> str:
 
 def _read_persona(row: Row) -> Persona:
     persona_id, updated_at_ms, revision, body = row
-    try:
+    with columns.Readable(f"persona {persona_id}"):
         plain = columns.from_json(body)
         return Persona(
             persona_id=PersonaId(persona_id),
@@ -123,8 +123,6 @@ def _read_persona(row: Row) -> Persona:
             updated_at=from_milliseconds(updated_at_ms),
             revision=revision,
         )
-    except (Invalid, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"persona {persona_id}") from error
 
 
 Place: TypeAlias = tuple[datetime, SessionId]
@@ -217,17 +215,13 @@ class SqlSessions(SqlPersonas):
         return SessionId(rows[0][0]) if rows else None
 
     def children_of(self, session_ids: Sequence[SessionId]) -> tuple[SessionId, ...]:
-        found: set[SessionId] = set()
-        for chunk in chunks(filter(is_storable, dict.fromkeys(session_ids)), IN_LIST_MAX):
-            rows = self._session.rows(_CHILDREN.format(ids=in_list(chunk)), chunk)
-            found.update(SessionId(row[0]) for row in rows)
-        return tuple(sorted(found))
+        return tuple(sorted({SessionId(row[0]) for row in self._rows_of(_CHILDREN, session_ids)}))
 
     @writing
     def put_parent(self, session_id: SessionId, parent_id: SessionId) -> None:
         columns.check_storable(session_id, parent_id)
         self._session.make_room(freeing=False)
-        self._session.run([SqlStatement(sql=_PUT, rows=[(session_id, parent_id)])])
+        self._execute(_PUT, (session_id, parent_id))
 
     def count(self) -> int:
         return int(self._session.rows("SELECT count(*) FROM sessions")[0][0])
@@ -247,7 +241,7 @@ class SqlSessions(SqlPersonas):
             1 if text else None,
             _body(session),
         )
-        if self._session.run([SqlStatement(sql=_INSERT, rows=[row])]) != [1]:
+        if self._execute(_INSERT, row) != 1:
             raise Conflict(
                 f"session {session.session_id} exists already",
                 code="session.exists",
@@ -264,7 +258,9 @@ class SqlSessions(SqlPersonas):
         if not locked:
             raise not_found(session.session_id)
         if locked[0][0] != expected_revision:
-            raise _revision_conflict(session.session_id, expected=expected_revision, found=locked[0][0])
+            raise columns.moved(
+                session.session_id, expected=expected_revision, found=locked[0][0], code="session.moved"
+            )
         revision, statements = texts.replace_statements(self._session, _owner(session), _text(session))
         active_at_ms = to_milliseconds(session.active_at)
         row = (active_at_ms, active_at_ms, session.revision, revision, _body(session), session.session_id)
@@ -276,14 +272,6 @@ def not_found(session_id: SessionId) -> NotFound:
         f"there is no session {session_id!r}",
         code="session.not-found",
         hint="`runlore session list` shows the ids",
-    )
-
-
-def _revision_conflict(session_id: SessionId, *, expected: int, found: int) -> Conflict:
-    return Conflict(
-        f"session {session_id} has moved: revision {expected} was expected, {found} was found",
-        code="session.moved",
-        hint="read the session again and decide anew",
     )
 
 
@@ -339,7 +327,7 @@ def _body(session: Conversation) -> str:
 def _read(row: Row) -> Conversation:
     session_id, next_number, created_by, created_at_ms, active_at_ms, revision, _, body = row[: len(_COLUMNS)]
     text = texts.read(row)
-    try:
+    with columns.Readable(f"session {session_id}"):
         plain = columns.from_json(body)
         checkpoint = plain["checkpoint_number"]
         return Conversation(
@@ -359,5 +347,3 @@ def _read(row: Row) -> Conversation:
             checkpoint_number=None if checkpoint is None else int(cast("int", checkpoint)),
             revision=revision,
         )
-    except (Invalid, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"session {session_id}") from error

@@ -5,20 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from runlore.domain.errors import RunloreError
 from runlore.domain.skill import SkillEvent, SkillId
-from runlore.domain.text.storable import is_storable, make_storable
+from runlore.domain.text.storable import make_storable
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.session import (
-    IN_LIST_MAX,
-    Parameters,
-    Row,
-    SqlSession,
-    SqlStatement,
-    chunks,
-    in_list,
-)
+from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement, in_list, rows_of
 
 OWNER = "skill-event"
+_owner = f"{OWNER}:{{}}".format
 _COLUMNS = ("number", "kind", "actor", "at_ms", "skill_id", "suggestion_id")
 _TEXT = texts.join_clause(OWNER, "e", "number")
 _SELECT = f"SELECT {', '.join(f'e.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
@@ -88,19 +81,12 @@ def erase_statement(
 
 
 def _owners(session: SqlSession, column: str, ids: Sequence[str]) -> Iterator[str]:
-    for chunk in chunks(filter(is_storable, dict.fromkeys(ids)), IN_LIST_MAX):
-        sql = f"SELECT number FROM skill_events WHERE {column} IN ({in_list(chunk)}) ORDER BY number"
-        yield from (_owner(row[0]) for row in session.rows(sql, chunk))
-
-
-def _owner(event_number: int) -> str:
-    return f"{OWNER}:{event_number}"
+    sql = f"SELECT number FROM skill_events WHERE {column} IN ({{ids}}) ORDER BY number"
+    return (_owner(row[0]) for row in rows_of(session, sql, ids))
 
 
 def _read(row: Row) -> SkillEvent:
     said = texts.read(row)
-    try:
+    with columns.Readable(f"line {row[0]} of the log of skills"):
         fields = columns.fields_of(SkillEvent, _COLUMNS, row)
         return SkillEvent(**fields, name=str(said.get("name", "")), reason=str(said.get("reason", "")))
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"line {row[0]} of the log of skills") from error

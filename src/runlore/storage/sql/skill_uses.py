@@ -3,21 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from runlore.domain.errors import RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.skill import SkillId, SkillUse, Usage, UseOutcome
 from runlore.domain.text.storable import is_storable, make_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns
-from runlore.storage.sql.session import (
-    IN_LIST_MAX,
-    Parameters,
-    Row,
-    SqlSession,
-    SqlStatement,
-    chunks,
-    in_list,
-)
+from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement, id_chunks, in_list, rows_of
 
 _COLUMNS = ("run_id", "skill_id", "at_ms", "outcome")
 _ALL = ", ".join(_COLUMNS)
@@ -54,9 +45,7 @@ def count(session: SqlSession, use: SkillUse) -> bool:
 
 
 def of_runs(session: SqlSession, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
-    found: list[SkillUse] = []
-    for chunk in chunks(filter(is_storable, sorted(set(run_ids))), IN_LIST_MAX):
-        found += map(_read, session.rows(_OF_RUNS.format(ids=in_list(chunk)), chunk))
+    found = map(_read, rows_of(session, _OF_RUNS, run_ids))
     return tuple(sorted(found, key=lambda use: (use.run_id, use.skill_id)))
 
 
@@ -87,11 +76,8 @@ def forget(session: SqlSession, run_ids: Sequence[RunId]) -> None:
 
 def _lock_used(session: SqlSession, run_ids: Sequence[RunId]) -> list[str]:
     """The skills that runs used, their rows locked in the order of their ids: no two wait for each other."""
-    found: set[str] = set()
-    for asked in chunks(filter(is_storable, sorted(set(run_ids))), IN_LIST_MAX):
-        found.update(row[0] for row in session.rows(_USED.format(ids=in_list(asked)), asked))
-    used = sorted(found)
-    for chunk in chunks(used, IN_LIST_MAX):
+    used = sorted({row[0] for row in rows_of(session, _USED, run_ids)})
+    for chunk in id_chunks(used):
         session.rows(_LOCKED.format(ids=in_list(chunk)) + session.dialect.for_update, chunk)
     return used
 
@@ -116,7 +102,5 @@ def _ends(outcome: UseOutcome) -> tuple[int, int]:
 
 
 def _read(row: Row) -> SkillUse:
-    try:
+    with columns.Readable(f"the use of skill {row[1]} by run {row[0]}"):
         return SkillUse(**columns.fields_of(SkillUse, _COLUMNS, row))
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"the use of skill {row[1]} by run {row[0]}") from error

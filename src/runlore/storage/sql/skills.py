@@ -8,7 +8,7 @@ of the skill: whoever writes one anew leaves it as it is.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.skill import (
@@ -23,24 +23,24 @@ from runlore.domain.skill import (
     UseOutcome,
 )
 from runlore.domain.suggestion import SuggestionId
-from runlore.domain.text.storable import is_storable, make_storable
+from runlore.domain.text.storable import make_storable
 from runlore.storage.sql import columns, skill_log, skill_uses, texts
 from runlore.storage.sql.curations import SqlCurations
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
 from runlore.storage.sql.session import (
-    IN_LIST_MAX,
     Parameters,
     Row,
     SqlCollection,
     SqlStatement,
     SqlValue,
-    chunks,
+    id_chunks,
     in_list,
     writing,
 )
 
 OWNER = "skill"
+_owner = f"{OWNER}:{{}}".format
 _STANDING = (
     "origin",
     "state",
@@ -119,10 +119,9 @@ class SqlSkills(SqlCollection):
 
     def of_suggestions(self, suggestion_ids: Sequence[SuggestionId]) -> tuple[Skill, ...]:
         """The skills in which words of any of these stand, whatever their state, by id."""
-        found: dict[SkillId, Skill] = {}
-        for chunk in chunks(filter(is_storable, dict.fromkeys(suggestion_ids)), IN_LIST_MAX):
-            rows = self._session.rows(_OF_SUGGESTIONS.format(ids=in_list(chunk)), chunk)
-            found.update((skill.skill_id, skill) for skill in map(_read, rows))
+        found = {
+            skill.skill_id: skill for skill in map(_read, self._rows_of(_OF_SUGGESTIONS, suggestion_ids))
+        }
         return tuple(found[skill_id] for skill_id in sorted(found))
 
     def count(self) -> dict[tuple[SkillOrigin, SkillState], int]:
@@ -162,11 +161,13 @@ class SqlSkills(SqlCollection):
         if not locked:
             raise not_found(skill.skill_id)
         if locked[0][0] != expected_revision:
-            raise _revision_conflict(skill.skill_id, expected=expected_revision, found=locked[0][0])
+            raise columns.moved(
+                skill.skill_id, expected=expected_revision, found=locked[0][0], code="skill.moved"
+            )
         named: Parameters = (digest(skill.name), skill.skill_id)
         if skill.state is SkillState.ACTIVE and self._session.rows(_NAMED, named):
             raise _exists(skill.name)
-        self._session.run([SqlStatement(sql=_UPDATE, rows=[(*_values(skill), skill.skill_id)])])
+        self._execute(_UPDATE, (*_values(skill), skill.skill_id))
         self._write_text(skill)
 
     @writing
@@ -174,10 +175,10 @@ class SqlSkills(SqlCollection):
         self._session.make_room(freeing=True)
         self._session.run([skill_log.STAMPED])
         SqlCurations(self._session).forget(skill_ids)
-        for chunk in chunks(sorted(filter(is_storable, set(skill_ids))), IN_LIST_MAX):
+        for chunk in id_chunks(skill_ids):
             rows: list[Parameters] = [(skill_id,) for skill_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
-            self._session.run([SqlStatement(sql=_DELETE, rows=rows)])
+            self._execute(_DELETE, *rows)
             emptied = texts.erase_statement(self._session, map(_owner, chunk))
             unsaid = skill_log.erase_statement(self._session, skill_ids=chunk)
             unused = skill_uses.delete_statement(chunk)
@@ -253,18 +254,6 @@ def _exists(name: str) -> Conflict:
     )
 
 
-def _revision_conflict(skill_id: SkillId, *, expected: int, found: int) -> Conflict:
-    return Conflict(
-        f"skill {skill_id} has moved: revision {expected} was expected, {found} was found",
-        code="skill.moved",
-        hint="read the skill again and decide anew",
-    )
-
-
-def _owner(skill_id: str) -> str:
-    return f"{OWNER}:{skill_id}"
-
-
 def _check(skill: Skill) -> None:
     ids = (each.suggestion_id for each in skill.learned_from)
     columns.check_storable(
@@ -291,7 +280,7 @@ def _name(row: Row) -> str:
 
 def _read(row: Row) -> Skill:
     plain = texts.read(row)
-    try:
+    with columns.Readable(f"skill {row[0]}"):
         said = deserialize(SkillWords, plain)
         if digest(said.document.name) != row[1]:
             raise ValueError("the row and its text do not agree")
@@ -307,5 +296,3 @@ def _read(row: Row) -> Skill:
             usage=Usage(times=times, last_used_at=last_used_at, succeeded=succeeded, failed=failed),
             **columns.fields_of(Skill, _STANDING, row[2:]),
         )
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"skill {row[0]}") from error

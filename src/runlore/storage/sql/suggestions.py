@@ -7,7 +7,7 @@ texts that can be emptied, and the rows that are looked for hold digests.
 from collections.abc import Iterable, Sequence
 
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
@@ -16,19 +16,19 @@ from runlore.storage.sql import columns, skill_log, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
 from runlore.storage.sql.session import (
-    IN_LIST_MAX,
     STREAM_LARGE_ROWS,
     Parameters,
     Row,
     SqlCollection,
     SqlStatement,
     SqlValue,
-    chunks,
+    id_chunks,
     in_list,
     writing,
 )
 
 OWNER = "suggestion"
+_owner = f"{OWNER}:{{}}".format
 _DERIVED = ("name", "pattern", "heuristic", "score")
 _STANDING = (
     "state",
@@ -107,10 +107,7 @@ class SqlSuggestions(SqlCollection):
         return frozenset(_read(row).suggestion.name for row in rows)
 
     def of_runs(self, run_ids: Sequence[RunId]) -> tuple[StoredSuggestion, ...]:
-        found: dict[SuggestionId, StoredSuggestion] = {}
-        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
-            rows = self._session.rows(_OF_RUNS.format(ids=in_list(chunk)), chunk)
-            found.update((stored.suggestion_id, stored) for stored in map(_read, rows))
+        found = {stored.suggestion_id: stored for stored in map(_read, self._rows_of(_OF_RUNS, run_ids))}
         return tuple(found[suggestion_id] for suggestion_id in sorted(found))
 
     def count(self) -> dict[SuggestionState, int]:
@@ -143,9 +140,11 @@ class SqlSuggestions(SqlCollection):
         if revision is None:
             raise not_found(stored.suggestion_id)
         if revision != expected_revision:
-            raise _revision_conflict(stored.suggestion_id, expected=expected_revision, found=revision)
+            raise columns.moved(
+                stored.suggestion_id, expected=expected_revision, found=revision, code="suggestion.moved"
+            )
         if tuple(digests) != _derived_values(stored.suggestion)[:2]:
-            self._session.run([SqlStatement(sql=_DELETE, rows=[asked])])
+            self._execute(_DELETE, asked)
             self._insert(stored)
         text_revision, statements = self._replace_text(stored)
         self._session.run([*statements, _update_statement(stored, text_revision), _runs(stored)])
@@ -153,10 +152,10 @@ class SqlSuggestions(SqlCollection):
     @writing
     def delete(self, suggestion_ids: Sequence[SuggestionId]) -> None:
         self._session.make_room(freeing=True)
-        for chunk in chunks(sorted(filter(is_storable, set(suggestion_ids))), IN_LIST_MAX):
+        for chunk in id_chunks(suggestion_ids):
             rows: list[Parameters] = [(suggestion_id,) for suggestion_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
-            self._session.run([SqlStatement(sql=_DELETE, rows=rows)])
+            self._execute(_DELETE, *rows)
             emptied = texts.erase_statement(self._session, map(_owner, chunk))
             unsaid = skill_log.erase_statement(self._session, suggestion_ids=chunk)
             self._session.run([SqlStatement(sql=_DELETE_RUNS, rows=rows), emptied, unsaid])
@@ -164,7 +163,7 @@ class SqlSuggestions(SqlCollection):
     @writing
     def forget_runs(self, run_ids: Sequence[RunId]) -> None:
         rows: list[Parameters] = [(run_id,) for run_id in sorted(filter(is_storable, set(run_ids)))]
-        self._session.run([SqlStatement(sql=_FORGET_RUN, rows=rows)])
+        self._execute(_FORGET_RUN, *rows)
 
     def _one(self, condition: str, value: SqlValue) -> StoredSuggestion | None:
         rows = self._session.rows(f"{_SELECT} WHERE {condition}", (value,))
@@ -175,7 +174,7 @@ class SqlSuggestions(SqlCollection):
         columns.check_storable(stored.suggestion_id, stored.state_actor, stored.suggestion.pattern, *runs)
 
     def _insert(self, stored: StoredSuggestion) -> None:
-        if self._session.run([SqlStatement(sql=_INSERT, rows=[(*_values(stored), 0)])]) != [1]:
+        if self._execute(_INSERT, (*_values(stored), 0)) != 1:
             raise Conflict(
                 f"there is a suggestion like {stored.suggestion.name!r} already",
                 code="suggestion.exists",
@@ -196,18 +195,6 @@ def not_found(name: str) -> NotFound:
         code="suggestion.not-found",
         hint="`runlore skill suggestions list` shows the names",
     )
-
-
-def _revision_conflict(suggestion_id: SuggestionId, *, expected: int, found: int) -> Conflict:
-    return Conflict(
-        f"suggestion {suggestion_id} has moved: revision {expected} was expected, {found} was found",
-        code="suggestion.moved",
-        hint="read the suggestion again and decide anew",
-    )
-
-
-def _owner(suggestion_id: str) -> str:
-    return f"{OWNER}:{suggestion_id}"
 
 
 def _update_statement(stored: StoredSuggestion, text_revision: int | None) -> SqlStatement:
@@ -233,11 +220,9 @@ def _values(stored: StoredSuggestion) -> tuple[SqlValue, ...]:
 def _read(row: Row) -> StoredSuggestion:
     end = 1 + len(_DERIVED)
     text = texts.read(row)
-    try:
+    with columns.Readable(f"suggestion {row[0]}"):
         suggestion = deserialize(Suggestion, text)
         if row[1:end] != _derived_values(suggestion):
             raise ValueError("the row and its text do not agree")
         standing = columns.fields_of(StoredSuggestion, _STANDING, row[end:])
         return StoredSuggestion(suggestion_id=SuggestionId(row[0]), suggestion=suggestion, **standing)
-    except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"suggestion {row[0]}") from error

@@ -10,14 +10,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns
-from runlore.storage.sql.session import (
-    Row,
-    SqlCollection,
-    SqlStatement,
-    SqlValue,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Row, SqlCollection, SqlValue, in_list, writing
 
 _COLUMNS = (
     "scopes",
@@ -58,7 +51,7 @@ class SqlTokens(SqlCollection):
         )
         self._session.make_room(freeing=False)
         is_id = self._one("token_id = ?", token.name) is not None
-        if is_id or self._session.run([SqlStatement(sql=_INSERT, rows=[_values(token)])]) != [1]:
+        if is_id or self._execute(_INSERT, _values(token)) != 1:
             raise Conflict(
                 f"there is a token {token.name!r} already",
                 code="token.exists",
@@ -67,7 +60,7 @@ class SqlTokens(SqlCollection):
 
     @writing
     def revoke(self, token_id: TokenId, at: datetime) -> None:
-        if self._session.run([SqlStatement(sql=_REVOKE, rows=[(to_milliseconds(at), token_id)])]) != [1]:
+        if self._execute(_REVOKE, (to_milliseconds(at), token_id)) != 1:
             raise NotFound(
                 f"there is no token {token_id!r}",
                 code="token.not-found",

@@ -10,21 +10,20 @@ from typing import cast
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
-    IN_LIST_MAX,
     Parameters,
     Row,
     SqlCollection,
     SqlStatement,
-    chunks,
+    id_chunks,
     in_list,
     writing,
 )
 
 OWNER = "transcript"
+_owner = f"{OWNER}:{{}}".format
 _SELECT = (
     f"SELECT p.source, {texts.SELECTED} FROM transcript_positions p {texts.join_clause(OWNER, 'p', 'source')}"
 )
@@ -46,11 +45,7 @@ class SqlTranscriptPositions(SqlCollection):
     """`ports.skill_store.TranscriptPositions` on one database session."""
 
     def get_many(self, sources: Sequence[str]) -> dict[str, Position]:
-        found: dict[str, Position] = {}
-        for chunk in chunks(filter(is_storable, dict.fromkeys(sources)), IN_LIST_MAX):
-            rows = self._session.rows(f"{_SELECT} WHERE p.source IN ({in_list(chunk)})", chunk)
-            found.update(map(_read, rows))
-        return found
+        return dict(map(_read, self._rows_of(f"{_SELECT} WHERE p.source IN ({{ids}})", sources)))
 
     @writing
     def put(
@@ -70,15 +65,11 @@ class SqlTranscriptPositions(SqlCollection):
     def delete_of_sessions(self, session_ids: Sequence[SessionId]) -> None:
         self._session.make_room(freeing=True)
         locked = self._session.dialect.for_update
-        for chunk in chunks(sorted(filter(is_storable, set(session_ids))), IN_LIST_MAX):
+        for chunk in id_chunks(session_ids):
             found = self._session.rows(_OF_SESSIONS.format(ids=in_list(chunk)) + locked, chunk)
             emptied = texts.erase_statement(self._session, (_owner(row[0]) for row in found))
             deleted = [SqlStatement(sql=sql, rows=found) for sql in (_DELETE, _DELETE_SESSIONS)]
             self._session.run([*deleted, emptied])
-
-
-def _owner(source: str) -> str:
-    return f"{OWNER}:{source}"
 
 
 def _text(position: Position) -> JsonObject:
@@ -93,7 +84,7 @@ def _text(position: Position) -> JsonObject:
 def _read(row: Row) -> tuple[str, Position]:
     source = row[0]
     text = texts.read(row)
-    try:
+    with columns.Readable(f"transcript {source}"):
         carried = cast("Mapping[str, str | int]", text["carried"])
         position = Position(
             offset=_whole(text["offset"]),
@@ -101,8 +92,6 @@ def _read(row: Row) -> tuple[str, Position]:
             fingerprint=str(text["fingerprint"]),
             carried=dict(carried),
         )
-    except columns.UNREADABLE as error:
-        raise columns.damage_error(f"transcript {source}") from error
     return source, position
 
 
