@@ -25,7 +25,7 @@ up: setup-run ## set everything up and start Runlore in the background
 	@$(in_venv) runlore.cli.start
 
 tour: setup-run ## take a short tour on a scratch state root
-	@$(in_venv) runlore.cli.tour
+	@$(in_venv) scripts.tour
 
 # Tests wait now and then for a process or a lock; the other checks have that time, and are shown at the end.
 test: setup-test ## set everything up and run every check and every test

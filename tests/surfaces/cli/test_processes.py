@@ -241,7 +241,7 @@ def test_a_shell_is_offered_the_commands(embedded: Runlore) -> None:
 @pytest.mark.req("SUR-7")
 def test_the_guided_tour_runs_to_its_end_and_leaves_nothing(embedded: Runlore, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "runlore.cli.tour"],
+        [sys.executable, "-m", "scripts.tour"],
         env={**os.environ, **embedded.environment, "TMPDIR": str(tmp_path), "COLUMNS": "80"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -267,7 +267,7 @@ def test_the_guided_tour_runs_to_its_end_and_leaves_nothing(embedded: Runlore, t
 @pytest.mark.req("SUR-7")
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D], ids=["interrupted", "ended"])
 def test_the_guided_tour_can_be_left_where_it_waits(embedded: Runlore, key: str) -> None:
-    seen = at_terminal(embedded, program="runlore.cli.tour", answers=(key,), asked="Enter to go on ")
+    seen = at_terminal(embedded, program="scripts.tour", answers=(key,), asked="Enter to go on ")
 
     assert seen.code == 0
     assert "The tour ends here" in seen.text

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from runlore.cli.tour import STEPS, command_lines
 from runlore.storage.sqlite.files import DAMAGE_NOTE, DAMAGED_FOLDER
+from scripts.tour import STEPS, command_lines
 from tests.surfaces.cli.test_service import dead_job
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import report, said
