@@ -34,8 +34,8 @@ _STYLES = {
 class ApprovalOptions:
     """What the list narrows by."""
 
-    run: Annotated[RunId | None, option("--run RUN", "Only of this run.")] = None
-    session: Annotated[SessionId | None, option("--session ID", "Only of this session.")] = None
+    run_id: Annotated[RunId | None, option("--run RUN", "Only of this run.")] = None
+    session_id: Annotated[SessionId | None, option("--session ID", "Only of this session.")] = None
     states: Annotated[
         frozenset[ApprovalState],
         options.any_of(f"{options.STATE_NAMES} STATE", ApprovalState, "state", otherwise="waiting"),
@@ -45,26 +45,18 @@ class ApprovalOptions:
 @command(approvals, "list")
 def list_approvals(call: Invocation, where: ApprovalOptions, page: options.PageOptions) -> None:
     """List what runs wait for, the oldest first."""
-    request = ops.ApprovalsRequest(
-        run_id=where.run,
-        session_id=where.session,
-        states=where.states,
-        limit=page.limit,
-        cursor=page.cursor,
-    )
-    with call.operations() as operations:
-        found = operations.list_approvals(request)
+    request = ops.ApprovalsRequest(**vars(where), **vars(page))
     empty = "There are none." if where.states else "No run waits for you."
-    call.answer(answers.write(found), lambda: _show(found, empty))
+    call.ask(lambda operations: operations.list_approvals(request), lambda found: _show(found, empty))
 
 
 @command(approvals, "show")
 def show(call: Invocation, approval_id: ApprovalArgument) -> None:
     """Show one request, whole."""
-    with call.operations() as operations:
-        found = operations.get_approval(approval_id)
-    plain = answers.write(found)
-    call.answer(plain, lambda: show_fields(plain))
+    call.ask(
+        lambda operations: operations.get_approval(approval_id),
+        lambda found: show_fields(answers.write(found)),
+    )
 
 
 @command(approvals, "approve")

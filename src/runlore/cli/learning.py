@@ -70,17 +70,7 @@ def list_candidates(
 
     Those that wait unless a state is named; run summaries with --kind run_summary.
     """
-    request = ops.CandidateRequest(
-        kinds=where.kinds,
-        scopes=where.scopes,
-        scope_kinds=where.scope_kinds,
-        states=where.states,
-        decisions=where.decisions,
-        text=where.text,
-        limit=page.limit,
-        cursor=page.cursor,
-        session_id=session,
-    )
+    request = ops.CandidateRequest(**vars(where), **vars(page), session_id=session)
     with call.operations() as operations:
         found = operations.list_candidates(request)
         folders = call.project_folders(operations, found.items)
@@ -141,24 +131,14 @@ def publish(
     accept_untrusted: options.AcceptOption = False,
 ) -> None:
     """Publish a candidate, changed where an option says so."""
-    decision = target.read()
     publication = ops.Publication(
-        record_id=decision.record_id,
+        **vars(target),
+        **vars(terms),
         content=content,
-        scope=terms.scope,
-        kind=terms.kind,
-        sensitivity=terms.sensitivity,
-        confidence=terms.confidence,
-        expires_at=terms.expires_at,
-        revalidate_at=terms.revalidate_at,
-        publish_tier=terms.tier,
         supersedes=supersedes,
         both_hold=both_hold,
         standing=standing or None,
         accept_untrusted=accept_untrusted,
-        reason=decision.reason,
-        expected_revision=decision.expected_revision,
-        idempotency_key=decision.idempotency_key,
     )
     call.ask(
         lambda operations: operations.publish(publication),
@@ -192,13 +172,7 @@ def list_learnings(
 
     In whatever state it is now, unless one is named.
     """
-    request = ops.LearningRequest(
-        filters=where.read(),
-        as_of=as_of,
-        limit=page.limit,
-        cursor=page.cursor,
-        session_id=session,
-    )
+    request = ops.LearningRequest(filters=where.read(), as_of=as_of, session_id=session, **vars(page))
     with call.operations() as operations:
         found = operations.list_learnings(request)
         folders = call.project_folders(operations, found.items)
@@ -216,10 +190,9 @@ def get(
 
     And whether prompts get it; if they do not, why.
     """
-    moment = as_of
     call.ask(
-        lambda operations: operations.get_learning(record_id, as_of=moment, session_id=session),
-        lambda record: learning_tables.show_learning(record, moment or datetime.now(UTC)),
+        lambda operations: operations.get_learning(record_id, as_of=as_of, session_id=session),
+        lambda record: learning_tables.show_learning(record, as_of or datetime.now(UTC)),
     )
 
 
@@ -264,22 +237,12 @@ def supersede(
 
     It has to be verified on its own: of the old one it has its kind, its scope and whether it is standing.
     """
-    decision = target.read()
     request = ops.Supersession(
-        record_id=decision.record_id,
+        **vars(target),
+        **vars(terms),
         content=learning_options.content_of(text, file),
-        kind=terms.kind,
-        scope=terms.scope,
-        sensitivity=terms.sensitivity,
-        confidence=terms.confidence,
-        expires_at=terms.expires_at,
-        revalidate_at=terms.revalidate_at,
-        publish_tier=terms.tier,
         both_hold=both_hold,
         accept_untrusted=accept_untrusted,
-        reason=decision.reason,
-        expected_revision=decision.expected_revision,
-        idempotency_key=decision.idempotency_key,
     )
     call.ask(
         lambda operations: operations.supersede(request),
@@ -304,16 +267,12 @@ def verify(
     A provisional learning that its evidence supports reaches the active tier; with --on-my-word also one
     without support. One that waits to be looked at again is answered by this.
     """
-    decision = target.read()
     request = ops.VerifyRequest(
-        record_id=decision.record_id,
+        **vars(target),
         evidence_refs=evidence,
         on_my_word=on_my_word,
         both_hold=both_hold,
         revalidate_at=revalidate_at,
-        reason=decision.reason,
-        expected_revision=decision.expected_revision,
-        idempotency_key=decision.idempotency_key,
     )
     call.ask(lambda operations: operations.verify(request), learning_tables.show_verified)
 

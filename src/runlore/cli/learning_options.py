@@ -55,18 +55,7 @@ class LearningWhere(WhereOptions):
     standing: Annotated[bool, option("--standing", "Only what is in every prompt of its scope.")] = False
 
     def read(self) -> LearningFilters:
-        return LearningFilters(
-            standing=self.standing,
-            scopes=self.scopes,
-            scope_kinds=self.scope_kinds,
-            kinds=self.kinds,
-            states=self.states,
-            tiers=self.tiers,
-            decisions=self.decisions,
-            actor=self.actor,
-            rule=self.rule,
-            text=self.text,
-        )
+        return LearningFilters(**vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +78,7 @@ class TermsOptions:
         ),
     ] = None
     confidence: Annotated[int | None, options.number("--confidence N", "From 0 to 100.")] = None
-    tier: Annotated[
+    publish_tier: Annotated[
         PublishTier,
         option(
             "--tier TIER",

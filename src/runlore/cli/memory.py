@@ -30,7 +30,7 @@ def list_records(call: Invocation, where: options.FilterOptions, page: options.P
 
     Active ones unless a state is named.
     """
-    request = ops.ListRequest(filters=where.read(), limit=page.limit, cursor=page.cursor)
+    request = ops.ListRequest(filters=where.read(), **vars(page))
     with call.operations() as operations:
         found = operations.list_records(request)
         folders = call.project_folders(operations, found.items)

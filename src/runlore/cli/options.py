@@ -122,17 +122,10 @@ class FilterOptions(Narrowing):
     layers: Annotated[frozenset[Layer], any_of("--layer LAYER", Layer, "layer")] = frozenset()
     states: StatesOption = frozenset()
     as_of: AsOfOption = None
-    session: SessionOption = None
+    session_id: SessionOption = None
 
     def read(self) -> "ops.Filters":
-        return ops.Filters(
-            layers=self.layers,
-            kinds=self.kinds,
-            states=self.states,
-            scopes=self.scopes,
-            as_of=self.as_of,
-            session_id=self.session,
-        )
+        return ops.Filters(**vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,12 +155,7 @@ class DecisionOptions:
     idempotency_key: KeyOption = None
 
     def read(self) -> "ops.Decision":
-        return ops.Decision(
-            record_id=self.record_id,
-            reason=self.reason,
-            expected_revision=self.expected_revision,
-            idempotency_key=self.idempotency_key,
-        )
+        return ops.Decision(**vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,23 +34,15 @@ class FindingOptions:
     repo_slug: Annotated[str | None, option("--repo-slug SLUG", "The repository, such as owner/name.")] = None
     source_handle: Annotated[str | None, option("--source-handle NAME", "Who or what told of it.")] = None
     source_url: Annotated[str | None, option("--source-url URL", "Where it was found.")] = None
-    topic_tag: Annotated[tuple[str, ...], option("--topic-tag --tag TAG", "A topic. Repeatable.")] = ()
+    topic_tags: Annotated[tuple[str, ...], option("--topic-tag --tag TAG", "A topic. Repeatable.")] = ()
     confidence: options.ConfidenceOption = limits.CONFIDENCE_DEFAULT
-    evidence_ref: Annotated[
+    evidence_refs: Annotated[
         tuple[str, ...], option("--evidence-ref URL", "What supports it; its URL if none. Repeatable.")
     ] = ()
 
     def read(self) -> "domain_radar.Finding":
-        fields: dict[str, JsonValue] = {
-            "summary": self.summary,
-            "repo_slug": self.repo_slug,
-            "source_handle": self.source_handle,
-            "source_url": self.source_url,
-            "topic_tags": list(self.topic_tag),
-            "confidence": self.confidence,
-            "evidence_refs": list(self.evidence_ref),
-        }
-        return domain_radar.finding_from_plain(fields)
+        given = vars(self) | {"topic_tags": list(self.topic_tags), "evidence_refs": list(self.evidence_refs)}
+        return domain_radar.finding_from_plain(given)
 
 
 @command(radar, "add")

@@ -30,11 +30,7 @@ class MergeOptions:
     idempotency_key: options.KeyOption = None
 
     def read(self) -> "ops.MergeRequest":
-        return ops.MergeRequest(
-            scopes=self.scopes,
-            create_proposals=self.create_proposals,
-            idempotency_key=self.idempotency_key,
-        )
+        return ops.MergeRequest(**vars(self))
 
 
 @command(review, "list")
@@ -47,14 +43,7 @@ def list_waiting(
     folded: Annotated[bool, option("--folded", "Only what users said once, and that promises less.")] = False,
 ) -> None:
     """Show what waits, beside what a confirmation would replace."""
-    request = ops.ReviewRequest(
-        kinds=where.kinds,
-        scopes=where.scopes,
-        limit=page.limit,
-        cursor=page.cursor,
-        session_id=session,
-        folded=folded,
-    )
+    request = ops.ReviewRequest(**vars(where), **vars(page), session_id=session, folded=folded)
     with call.operations() as operations:
         waiting = operations.review_list(request)
         folders = call.project_folders(operations, (item.record for item in waiting.items))

@@ -302,7 +302,9 @@ class PromotedOptions:
     statuses: Annotated[
         frozenset[RolloutStatus], options.any_of("--status STATUS", RolloutStatus, "status")
     ] = frozenset()
-    learning: Annotated[RecordId | None, option("--learning ID", "Only those made of this learning.")] = None
+    source_record_id: Annotated[
+        RecordId | None, option("--learning ID", "Only those made of this learning.")
+    ] = None
 
 
 @command(rollout, "status")
@@ -314,16 +316,9 @@ def status(
 ) -> None:
     """Show where promoted skills stand, or one with its evidence."""
     if name is not None:
-        with call.operations() as operations:
-            skill = operations.get_promoted(name)
-        call.answer(answers.write(skill), lambda: rollout_tables.show_promoted(skill))
+        call.ask(lambda operations: operations.get_promoted(name), rollout_tables.show_promoted)
         return
-    request = ops.PromotedRequest(
-        statuses=where.statuses,
-        source_record_id=where.learning,
-        limit=page.limit,
-        cursor=page.cursor,
-    )
+    request = ops.PromotedRequest(**vars(where), **vars(page))
     call.ask(lambda operations: operations.list_promoted(request), rollout_tables.show_page)
 
 

@@ -49,7 +49,7 @@ def run_journal(call: Invocation, run_id: options.RunArgument, page: options.Jou
 
     Long texts are cut; `--json` gives them whole.
     """
-    request = ops.JournalRequest(run_id=run_id, limit=page.limit, cursor=page.cursor)
+    request = ops.JournalRequest(run_id=run_id, **vars(page))
     call.ask(lambda operations: operations.journal(request), session_tables.show_journal)
 
 
@@ -114,7 +114,7 @@ PersonaArgument = Annotated[PersonaId, argument("ID", "The persona's id.")]
 @command(persona, "list")
 def list_personas(call: Invocation, page: options.PageOptions) -> None:
     """List personas, the latest changed first."""
-    request = ops.PageRequest(limit=page.limit, cursor=page.cursor)
+    request = ops.PageRequest(**vars(page))
     call.ask(lambda operations: operations.list_personas(request), session_tables.show_personas)
 
 
@@ -176,7 +176,7 @@ class BindingOptions:
 @command(session, "list")
 def list_sessions(call: Invocation, page: options.PageOptions) -> None:
     """List sessions, newest first."""
-    request = ops.PageRequest(limit=page.limit, cursor=page.cursor)
+    request = ops.PageRequest(**vars(page))
     call.ask(lambda operations: operations.list_sessions(request), session_tables.show_sessions)
 
 
@@ -280,12 +280,7 @@ def runs(
     ] = None,
 ) -> None:
     """List the runs of a session, or of all, newest first."""
-    request = ops.RunsRequest(
-        session_id=session_id,
-        statuses=where.statuses,
-        limit=page.limit,
-        cursor=page.cursor,
-    )
+    request = ops.RunsRequest(session_id=session_id, **vars(where), **vars(page))
     call.ask(lambda operations: operations.list_runs(request), session_tables.show_runs)
 
 
@@ -300,12 +295,7 @@ def journal(
 
     Long texts are cut; `--json` gives them whole.
     """
-    request = ops.JournalRequest(
-        session_id=session_id,
-        since_checkpoint=since_checkpoint,
-        limit=page.limit,
-        cursor=page.cursor,
-    )
+    request = ops.JournalRequest(session_id=session_id, since_checkpoint=since_checkpoint, **vars(page))
     call.ask(lambda operations: operations.journal(request), session_tables.show_journal)
 
 

@@ -65,12 +65,7 @@ def list_suggestions(call: Invocation, where: SuggestionOptions, page: options.P
 
     Those that wait for a decision unless a state is named.
     """
-    request = ops.SuggestionsRequest(
-        states=where.states,
-        heuristics=where.heuristics,
-        limit=page.limit,
-        cursor=page.cursor,
-    )
+    request = ops.SuggestionsRequest(**vars(where), **vars(page))
     call.ask(lambda operations: operations.list_suggestions(request), library_tables.show_suggestions)
 
 

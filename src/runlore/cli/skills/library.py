@@ -74,14 +74,12 @@ def view(call: Invocation, name: SkillArgument) -> None:
 
     What it says, where it comes from, and how the runs went that used it.
     """
-    with call.operations() as operations:
-        skill = operations.get_skill(name)
 
-    def show() -> None:
+    def show(skill: Skill) -> None:
         library_tables.show_skill(skill, beside=_beside(call, skill))
         library_tables.show_file_remarks([skill])
 
-    call.answer(answers.write(skill), show)
+    call.ask(lambda operations: operations.get_skill(name), show)
 
 
 def match(
