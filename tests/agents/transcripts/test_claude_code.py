@@ -11,7 +11,16 @@ from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.journal_entry import parse_entry
 from runlore.domain.runs.transcript import ReadCounts, ToldRun, TranscriptAgent
 from tests.agents.transcripts.claude_lines import BEGINNING, SESSION, Claude, call
-from tests.agents.transcripts.transcript_files import JUST_NOW, found, inputs, read, shape, told, write
+from tests.agents.transcripts.transcript_files import (
+    JUST_NOW,
+    found,
+    inputs,
+    read,
+    shape,
+    spoken,
+    told,
+    write,
+)
 
 pytestmark = pytest.mark.req("INT-1")
 
@@ -131,7 +140,7 @@ def test_what_the_harness_says_in_the_users_place_is_no_input(tmp_path: Path, co
     claude = Claude()
     counts = ReadCounts()
     runs = runs_of(tmp_path, claude.user("Go"), claude.user(content), claude.says("Gone"), counts=counts)
-    assert [shape(run) for run in runs] == [[("input", "Go"), ("assistant_message", "Gone")]]
+    assert [spoken(run) for run in runs] == [[("input", "Go"), ("assistant_message", "Gone")]]
     assert counts.lines_skipped == 0
 
 
@@ -279,7 +288,7 @@ def test_a_slash_command_that_asks_the_model_is_an_input_as_it_was_typed(tmp_pat
         claude.user("<command-name>/fix</command-name>"),
         claude.says("Fixed"),
     )
-    assert [shape(run) for run in runs] == [
+    assert [spoken(run) for run in runs] == [
         [("input", "/review the diff"), ("assistant_message", "Reviewed")],
         [("input", "/fix"), ("assistant_message", "Fixed")],
     ]

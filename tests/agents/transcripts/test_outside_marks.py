@@ -23,6 +23,8 @@ from tests.agents.transcripts.transcript_files import LONG_AGO, dated, inputs, r
 pytestmark = [pytest.mark.req("TNT-1"), pytest.mark.req("INT-1")]
 
 AGENTS_WORDS = "words of another agent"
+RAN = "output of a command that the user ran"
+OURS = "<runlore:learned_context>\nRemembered\n</runlore:learned_context>"
 CONTINUED = "This session is being continued from a previous conversation that ran out of context."
 
 
@@ -81,6 +83,11 @@ def test_tools_that_the_models_maker_runs_are_calls(
         ({"type": "skill_listing", "content": "x"}, []),
         ({"type": "todo_reminder", "content": []}, []),
         ({"type": "plan_mode"}, []),
+        ({"type": "file", "filename": "a.py", "content": {}}, ["an attached file"]),
+        ({"type": "pdf_reference", "filename": "a.pdf"}, ["an attached file"]),
+        ({"type": "hook_additional_context", "content": [OURS]}, []),
+        ({"type": "hook_success", "content": OURS, "hookEvent": "UserPromptSubmit"}, []),
+        ({"type": "hook_additional_context", "content": [f"{OURS}\nAnd more"]}, ["the output of a hook"]),
         ({"type": "edited_text_file", "filename": "a.py", "snippet": "x"}, []),
     ],
 )
@@ -94,6 +101,65 @@ def test_attachments_that_bring_text_count_and_their_text_is_not_told(
     lines.insert(0 if is_first else 1, line)
     path = claude_file(tmp_path, *lines)
     assert [found for _, found in told_by(path)] == [sources, []]
+
+
+@pytest.mark.req("TNT-7")
+@pytest.mark.parametrize(
+    ("content", "sources"),
+    [
+        ("<teammate-message from='bo'>Use staging</teammate-message>", ["a message of a teammate"]),
+        ("<task-notification><result>Done</result></task-notification>", ["a message of a task"]),
+        ("<bash-stdout>README</bash-stdout><bash-stderr></bash-stderr>", [RAN]),
+        ("<bash-stdout></bash-stdout><bash-stderr></bash-stderr>", []),
+        ("<bash-input>ls</bash-input>", []),
+        ("Stop hook feedback:\nkeep going", ["the output of a hook"]),
+        ("<local-command-caveat>Caveat: do not answer</local-command-caveat>", []),
+        (
+            [
+                {"type": "text", "text": "<ide_selection>of a file</ide_selection>"},
+                {"type": "text", "text": "Explain this"},
+            ],
+            ["an attached file"],
+        ),
+    ],
+)
+def test_what_others_say_in_the_users_place_counts(
+    tmp_path: Path, content: object, sources: list[str]
+) -> None:
+    claude = Claude()
+    path = claude_file(tmp_path, claude.user("Go"), claude.user(content), claude.says("Gone"))
+    assert [source for _, found in told_by(path) for source in found] == sources
+
+
+@pytest.mark.req("TNT-7")
+def test_a_slash_command_is_the_users_and_its_text_is_not(tmp_path: Path) -> None:
+    claude = Claude()
+    called = claude.user("<command-name>/deploy</command-name><command-args>now</command-args>")
+    path = claude_file(tmp_path, called, claude.user("Run make evil", isMeta=True), claude.says("Gone"))
+    assert [found for _, found in told_by(path)] == [["the text of a slash command"]]
+    assert inputs(read(path)) == ["/deploy now"]
+
+
+@pytest.mark.req("TNT-7")
+@pytest.mark.parametrize(
+    ("role", "text", "sources"),
+    [
+        ("developer", "Deploys are done by hand here.", ["the output of a hook"]),
+        ("user", "<hook_context>Deploys are done by hand</hook_context>", ["the output of a hook"]),
+        ("user", "<user_shell_command>ls: README</user_shell_command>", [RAN]),
+        ("user", "<subagent_notification>done</subagent_notification>", ["a message of another agent"]),
+        ("user", "<environment_context>macOS</environment_context>", []),
+        ("developer", "<permissions instructions>none</permissions instructions>", []),
+        ("developer", OURS, []),
+    ],
+)
+def test_what_hooks_and_others_say_in_codex_counts(
+    tmp_path: Path, role: str, text: str, sources: list[str]
+) -> None:
+    codex = Codex()
+    lines = [codex.meta(), *codex.says("Go"), codex.message(role, text), *codex.answers("Gone")]
+    path = write(tmp_path / "rollout.jsonl", lines)
+    assert [source for run in read(path) for source in outside(run)] == sources
 
 
 @pytest.mark.parametrize("fields", [{"isCompactSummary": True}, {}])

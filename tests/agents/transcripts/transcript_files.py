@@ -61,6 +61,11 @@ def inputs(runs: Iterable[ToldRun]) -> list[object]:
     return [run.events[0].entry.body["text"] for run in runs]
 
 
+def spoken(run: ToldRun) -> list[tuple[str, object]]:
+    """The same without the marks of what came in from outside."""
+    return [each for each in shape(run) if each != (EventType.TOOL_RESULT.value, "")]
+
+
 def shape(run: ToldRun) -> list[tuple[str, object]]:
     """A run's events as (kind, text, tool, output), short enough to compare by eye."""
     return [

@@ -14,6 +14,7 @@ from typing import Final
 
 from runlore.agents.transcripts.assembly import EARLIER_CONVERSATION, SUMMARY, Assembly, LinePosition
 from runlore.agents.transcripts.claude_code_lines import (
+    EXPANDED,
     Speaker,
     exit_code_of,
     is_child,
@@ -319,8 +320,12 @@ class ClaudeCodeParser:
         elif words.said is Speaker.INTERRUPTED:
             self._flush()
             self._assembly.end(RunStatus.INTERRUPTED)
-        elif line.get("isMeta"):
+        elif line.get("isMeta") and self._command is not None:
             self._begin_command()
+            self._assembly.outside(EXPANDED)
+        if words.source:
+            self._flush()
+            self._assembly.outside(words.source)
 
     def _begin_command(self) -> None:
         """The slash command that was held back, if any, was put to the model. Its run begins where it stands,

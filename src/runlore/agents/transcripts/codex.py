@@ -34,6 +34,7 @@ from runlore.agents.transcripts.parsing import (
 )
 from runlore.agents.transcripts.reader import LineParser
 from runlore.domain import limits
+from runlore.domain.prompts.injected import without_notes
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.input_authors import ANOTHER_AGENT
 from runlore.domain.runs.journal import EventType
@@ -123,6 +124,14 @@ _HARNESS_TAGS = (
 _HARNESS = re.compile(
     rf"\s{{0,40}}<(?:{'|'.join(map(re.escape, _HARNESS_TAGS.split()))})[\s>]", re.IGNORECASE
 )
+_BROUGHT = {
+    "hook_context": "the output of a hook",
+    "user_shell_command": "output of a command that the user ran",
+    "subagent_notification": "a message of another agent",
+}
+_BRINGING = re.compile(rf"\s{{0,40}}<({'|'.join(_BROUGHT)})[\s>]", re.IGNORECASE)
+# How the harness itself begins where it speaks without a tag; anything else there is a hook's.
+_DEVELOPERS = ("Approved command prefix", "You are ", "Capabilities from ")
 # Another tag of the harness's making: two words or more, and the text ends with it.
 _TAGGED = re.compile(r"\s{0,40}<([a-z]{1,30}(?:_[a-z]{1,30}){1,5})>")
 _PROJECT_TEXT = re.compile(r"\s{0,40}# (?:AGENTS\.md|[^\n]{0,200}) instructions for ")
@@ -285,6 +294,8 @@ class _CodexParser:
             self._tell_held()
             if text := _content(payload):
                 self._assembly.add(EventType.ASSISTANT_MESSAGE, {"text": text}, moment(at), chars=len(text))
+        elif source := outside_of_harness(text_of(role), _content(payload)):
+            self._assembly.outside(source)
         elif role == "user" and _WORDS not in self._assembly.carried:
             text = _content(payload)
             if not is_harness(text):
@@ -431,6 +442,18 @@ def is_harness(text: str, *, is_surely_said: bool = False) -> bool:
         return True
     tag = _TAGGED.match(text)
     return tag is not None and text.rstrip().endswith(f"</{tag[1]}>")
+
+
+def outside_of_harness(role: str, text: str) -> str:
+    """What a message that is neither the user's nor the model's brings from outside; empty for the harness's
+    own words, and for the sections that Runlore itself brings into prompts."""
+    if role not in ("user", "developer") or not without_notes(text).strip():
+        return ""
+    tag = _BRINGING.match(text)
+    if tag is not None:
+        return _BROUGHT[tag[1].lower()]
+    is_plain = role == "developer" and not text.lstrip().startswith(("<", *_DEVELOPERS))
+    return "the output of a hook" if is_plain else ""
 
 
 def own_words(text: str) -> str:

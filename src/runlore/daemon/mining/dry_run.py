@@ -27,6 +27,7 @@ from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.run import RunId
 from runlore.domain.runs.transcript import TranscriptSource
 from runlore.domain.session import SessionId
+from runlore.domain.suggesting.own_origin import origins_of
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggesting.told_already import Instructions, only_new
 from runlore.domain.suggestion import Suggestion
@@ -47,7 +48,8 @@ def look_through(
     gathered = _gather(sources, _Gathered(sums=Totals()), workers=workers, progress=progress)
     sessions = gathered.in_order()
     matches = gathered.matches(sessions)
-    found = only_new(suggestions_of(matches), gathered.instructions())
+    origins = origins_of(sessions.values())
+    found = only_new(suggestions_of(matches, origins=origins), gathered.instructions())
     return gathered.findings(found, sessions, matches)
 
 

@@ -15,6 +15,7 @@ from runlore.domain.suggesting.bodies import body_of, description_of, trigger_of
 from runlore.domain.suggesting.fixes import is_fix
 from runlore.domain.suggesting.markdown import visible
 from runlore.domain.suggesting.naming import choose_name, unique_name
+from runlore.domain.suggesting.own_origin import NO_ORIGINS, OwnOrigins
 from runlore.domain.suggesting.parameters import Written, write_match
 from runlore.domain.suggesting.private import without_person
 from runlore.domain.suggesting.scoring import SCORE_MIN, STRENGTH, score_match
@@ -22,7 +23,7 @@ from runlore.domain.suggesting.support import is_supported
 from runlore.domain.suggesting.uniting import places_of, unite_matches
 from runlore.domain.suggestion import Score, Suggestion, SuggestionEvidence, pattern_digest
 from runlore.domain.suspicion import hiding, suspicions
-from runlore.domain.taint import Provenance, inherit
+from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.domain.timestamps import truncate
 
 FLAG = "content: "
@@ -35,12 +36,14 @@ def suggestions_of(
     *,
     taken: frozenset[str] = frozenset(),
     is_wanted: Callable[[Match], bool] = is_supported,
+    origins: OwnOrigins = NO_ORIGINS,
 ) -> tuple[Suggestion, ...]:
     """What matches come to, the best first; the same whatever order they come in.
 
-    `taken` are names that others have. What is too little supported, or what another tells, is not suggested.
+    `taken` are names that others have; `origins` tell which words are not outside's. What is too little
+    supported, or what another tells, is not suggested.
     """
-    drafts = [_draft(match) for match in unite_matches(matches) if is_wanted(match)]
+    drafts = [_draft(match, origins) for match in unite_matches(matches) if is_wanted(match)]
     chosen = _choose(
         [draft for draft in drafts if draft.score.points >= SCORE_MIN and draft.written.commands]
     )
@@ -56,13 +59,14 @@ def suggestions_of(
 @dataclass(frozen=True, kw_only=True)
 class _Draft:
     """A match with what is kept of it: `latest` holds the occurrences that stay as its evidence. `covered`
-    are the patterns of those that it tells as well."""
+    are the patterns of those that it tells as well; `is_own` says that all of it has an origin of its own."""
 
     match: Match
     latest: Match
     written: Written
     score: Score
     covered: tuple[str, ...] = ()
+    is_own: bool = False
 
     @property
     def is_told(self) -> bool:
@@ -84,11 +88,16 @@ class _Draft:
         )
 
 
-def _draft(match: Match) -> _Draft:
+def _draft(match: Match, origins: OwnOrigins) -> _Draft:
     # What is told comes from the evidence that is kept alone: when a run is forgotten, its words go too.
     latest = replace(match, occurrences=match.occurrences[-limits.SUGGESTION_EVIDENCE_MAX :])
     told = write_match(latest)
-    return _Draft(match=match, latest=latest, written=told, score=score_match(match, told))
+    score = score_match(match, told)
+    is_read = any(occurrence.provenance.tainted for occurrence in match.occurrences)
+    own = origins.keep_own(told, latest) if is_read else None
+    if own is None:
+        return _Draft(match=match, latest=latest, written=told, score=score)
+    return _Draft(match=match, latest=own[1], written=own[0], score=score, is_own=True)
 
 
 def _choose(drafts: Sequence[_Draft]) -> list[_Draft]:
@@ -139,12 +148,6 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
     sessions = len({occurrence.session_id for occurrence in match.occurrences})
     body = body_of(draft.latest, told, times=times, sessions=sessions)
     description = description_of(draft.latest, told)
-    # Any occurrence taints it; a source is named as long as what had read it is among the evidence.
-    latest = inherit(occurrence.provenance for occurrence in draft.latest.occurrences)
-    provenance = replace(
-        inherit(occurrence.provenance for occurrence in match.occurrences),
-        sources=latest.sources,
-    )
     return Suggestion(
         name=name,
         description=description,
@@ -156,7 +159,9 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
         trigger=trigger_of(match, told),
         body=body,
         evidence=tuple(map(_evidence, draft.latest.occurrences)),
-        provenance=_flag(provenance, [*suspicions(f"{description}\n\n{body}"), *_hiding(draft.latest)]),
+        provenance=_flag(
+            _provenance(draft), [*suspicions(f"{description}\n\n{body}"), *_hiding(draft.latest)]
+        ),
         score=draft.score,
         parameters=told.parameters,
         times=times,
@@ -165,6 +170,14 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
             : limits.SUGGESTION_VARIANTS_MAX
         ],
     )
+
+
+def _provenance(draft: _Draft) -> Provenance:
+    """Any occurrence taints it; a source is named as long as what had read it is among the evidence."""
+    if draft.is_own:
+        return TRUSTED
+    latest = inherit(occurrence.provenance for occurrence in draft.latest.occurrences)
+    return replace(inherit(each.provenance for each in draft.match.occurrences), sources=latest.sources)
 
 
 def times_of(match: Match) -> int:

@@ -24,6 +24,7 @@ from runlore.domain.session import Binding
 from runlore.domain.skills.repetition import scope_of_suggestion
 from runlore.domain.skills.skill_uses import SkillOpening
 from runlore.domain.statements.candidates import remembered_draft
+from runlore.domain.suggesting.own_origin import NO_ORIGINS, origins_of
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggesting.told_already import Instructions, only_new
 from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
@@ -110,7 +111,8 @@ class LearningSkills:
             sight = _sight(snapshot, run_id, beat)
             opened = _find_opened(snapshot, run_id, beat) if sight is None else sight.opened
         matches = () if sight is None else (*matches_of_run(sight.runs), *sight.equal)
-        found = self._only_new(suggestions_of(matches)[: limits.SUGGESTIONS_PER_RUN_MAX])
+        origins = NO_ORIGINS if sight is None else origins_of([sight.runs])
+        found = self._only_new(suggestions_of(matches, origins=origins)[: limits.SUGGESTIONS_PER_RUN_MAX])
         with self.store.transaction() as tx:
             # The session before the job: whoever forgets the run takes them in this order too.
             run = run_turn_if_any(tx, run_id) if sight is None else run_turn_with_workspace(tx, run_id)
@@ -165,7 +167,7 @@ class LearningSkills:
         if look is None:
             return _PAUSED
         everything = look_through(self.store, progress)
-        found = self._only_new(suggestions_of(everything.matches))
+        found = self._only_new(suggestions_of(everything.matches, origins=everything.origins))
         if not self._take_back(found, look):
             return None
         kept = KeepResult()

@@ -100,7 +100,8 @@ def withdraw_repeated(tx: Transaction, stored: StoredSuggestion, act: Act) -> No
 def _retold(suggestion: Suggestion, looking: Looking) -> Suggestion:
     """A suggestion in the words of all that it was seen in: what is known of a run that has just ended are
     those of one, with the values that this one happened to have."""
-    found = suggestions_of(looking.matches((each.session_id for each in suggestion.evidence), suggestion))
+    matches = looking.matches((each.session_id for each in suggestion.evidence), suggestion)
+    found = suggestions_of(matches, origins=looking.origins)
     best = next((each for each in found if each.pattern == suggestion.pattern), None)
     if best is None or suggestion.enhanced_by:
         return suggestion

@@ -24,6 +24,7 @@ from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.runs.journal import EventType, JournalEvent
 from runlore.domain.session import Session, SessionId
 from runlore.domain.skills.skill_uses import SkillOpening, find_opened_skills
+from runlore.domain.suggesting.own_origin import OwnOrigins
 from runlore.domain.suggestion import Suggestion
 from runlore.flow.opted_out import is_left_out
 from runlore.flow.origins import find_carried
@@ -133,6 +134,7 @@ class Everything:
     """What all that was mined comes to."""
 
     matches: list[Match]
+    origins: OwnOrigins
     runs: int = 0
     sessions: int = 0
 
@@ -140,11 +142,12 @@ class Everything:
 def look_through(store: Store, progress: Progress) -> Everything:
     """Run the detectors over every session, a few of them at a time."""
     across = CrossSession()
-    found = Everything(matches=[])
+    found = Everything(matches=[], origins=OwnOrigins())
     total = sum(len(page) for page in _pages(store))
     for runs in _sessions(store):
         found.matches.extend(matches_of_session(runs))
         across.add(runs)
+        found.origins.add(runs)
         found.runs += len(runs)
         found.sessions += 1
         progress(found.sessions, max(total, found.sessions))
@@ -158,6 +161,7 @@ class Looking:
     def __init__(self, collections: Collections) -> None:
         self._collections = collections
         self._known: dict[SessionId, tuple[tuple[MinedRun, ...], tuple[Match, ...]]] = {}
+        self.origins = OwnOrigins()
 
     def matches(self, session_ids: Iterable[SessionId], known: Suggestion) -> list[Match]:
         across = CrossSession()
@@ -172,6 +176,7 @@ class Looking:
         if session_id not in self._known:
             runs = readable_runs(self._collections, session_id)
             self._known[session_id] = (runs, matches_of_session(runs))
+            self.origins.add(runs)
         return self._known[session_id]
 
 

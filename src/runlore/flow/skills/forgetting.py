@@ -344,7 +344,8 @@ def _rebuilt(
     """
     known = stored.suggestion
     sessions = {session_id, *(evidence.session_id for evidence in known.evidence)}
-    found = suggestions_of(looking.matches(sessions, known))
+    matches = looking.matches(sessions, known)
+    found = suggestions_of(matches, origins=looking.origins)
     if found:
         return _anew(tx, stored, found)
     left = tuple(evidence for evidence in known.evidence if evidence.run_id not in run_ids)
