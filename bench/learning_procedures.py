@@ -5,10 +5,11 @@ A suggestion is a procedure of the gold where
 - some of its evidence is of a session that the gold names for it, and
 - a recipe shares two commands with it, and these are half of the suggestion's; or its only command, where the
   recipe has three at most;
-- a fix shares a command with what put it right, and the suggestion has four tenths of the error's words.
+- a fix shares a command with what put it right, and the suggestion is a fix with four tenths of the words of
+  the error. Of several fixes it is the one whose error it has most of.
 
 A command is known by its program and the first word behind it, of some programs by two: `git push`,
-`gh pr view`, `mise run lint`.
+`gh pr view`, `mise run lint`. The folder of `git -C` is no such word.
 """
 
 import re
@@ -18,6 +19,7 @@ from itertools import takewhile
 
 from bench.learning_gold import GoldProcedure, Person
 from runlore.daemon.mining.dry_run import look_through
+from runlore.domain.detectors.match import Heuristic
 from runlore.domain.suggestion import Suggestion
 
 _SPLIT = re.compile(r"&&|\|\||[;|\n`]|\bthen\b|\bor\b")
@@ -53,8 +55,8 @@ def suggested_for(person: Person) -> tuple[ProcedureResult, list[Suggestion]]:
         stems = {person.stems.get(evidence.session_id, "") for evidence in suggestion.evidence}
         same = [gold for gold in person.procedures if is_same(suggestion, gold, stems)]
         if same:
-            # One suggestion tells one procedure: the one that it shares most with.
-            found.add(max(same, key=lambda gold: (_shared(suggestion, gold), gold.worth, gold.name)).name)
+            # One suggestion tells one procedure: the one that it shares most with, of fixes of the error.
+            found.add(max(same, key=lambda gold: (*_shared(suggestion, gold), gold.worth, gold.name)).name)
         else:
             unknown.append(suggestion)
     recalls = {
@@ -75,16 +77,24 @@ def is_same(suggestion: Suggestion, gold: GoldProcedure, stems: Iterable[str]) -
     suggested, known = command_keys(suggestion.commands), command_keys(gold.steps)
     shared = suggested & known
     if gold.kind == _FIX:
-        error = frozenset(_WORDS.findall(gold.error.lower()))
-        told = frozenset(_WORDS.findall(f"{suggestion.description} {suggestion.body}".lower()))
-        return bool(shared) and len(error & told) >= _ERROR_WORDS_MIN * max(1, len(error))
+        return bool(shared) and _error_share(suggestion, gold) >= _ERROR_WORDS_MIN
     if len(suggested) == 1:
         return bool(shared) and len(known) <= _SMALL_RECIPE
     return len(shared) >= 2 and 2 * len(shared) >= len(suggested)
 
 
-def _shared(suggestion: Suggestion, gold: GoldProcedure) -> int:
-    return len(command_keys(suggestion.commands) & command_keys(gold.steps))
+def _error_share(suggestion: Suggestion, gold: GoldProcedure) -> float:
+    """How many of the words of a fix's error a suggestion has; none where one of both is no fix."""
+    if gold.kind != _FIX or suggestion.heuristic is not Heuristic.ERROR_RECOVERY:
+        return 0.0
+    error = frozenset(_WORDS.findall(gold.error.lower()))
+    told = frozenset(_WORDS.findall(f"{suggestion.description} {suggestion.body}".lower()))
+    return len(error & told) / max(1, len(error))
+
+
+def _shared(suggestion: Suggestion, gold: GoldProcedure) -> tuple[float, int]:
+    shared = command_keys(suggestion.commands) & command_keys(gold.steps)
+    return _error_share(suggestion, gold), len(shared)
 
 
 def command_keys(texts: Sequence[str]) -> frozenset[str]:
@@ -99,5 +109,7 @@ def _key(words: list[str]) -> str:
     if not words or words[0] == "cd" or not _PROGRAM.match(words[0].rpartition("/")[2]):
         return ""
     program = words[0].rpartition("/")[2]
+    if program == "git" and words[1:2] == ["-C"]:
+        words = [words[0], *words[3:]]
     behind = [word for word in words[1:] if not word.startswith("-")][: 2 if program in _NESTED else 1]
     return " ".join([program, *takewhile(_PROGRAM.match, behind)])

@@ -221,6 +221,28 @@ def test_a_success_counts_for_the_command_that_it_is_of(command: str, output: st
     assert step.outcome is outcome
 
 
+@pytest.mark.req("SKL-16")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        (
+            "Edit",
+            {"file_path": "/x/shop.go", "old_string": "a()\nb()\n", "new_string": "a()\nif b() != nil {\n"},
+        ),
+        ("apply_patch", {"input": "*** Update File: x/shop.go\n a()\n-b()\n+if b() != nil {\n"}),
+    ],
+)
+def test_an_edit_of_a_file_that_a_failure_names_is_kept_with_what_it_changed(
+    name: str, arguments: JsonObject
+) -> None:
+    edit = Entry(type=EventType.TOOL_CALL, body={"call_id": "e", "name": name, "arguments": arguments})
+    failing = [call("a", "make lint"), result("a", "shop.go:3:1: not checked (errcheck)", exit_code=1)]
+    _, step = mined(*failing, edit, result("e")).steps
+    assert step.text.partition("\n")[2] == "- b()\n+ if b() != nil {"
+    (alone,) = mined(edit, result("e")).steps
+    assert alone.text == step.text.partition("\n")[0]
+
+
 def test_a_search_that_finds_nothing_has_not_failed() -> None:
     for command in ("grep x a", "diff a b", "test -f a", "make && grep x log"):
         (step,) = mined(call("a", command), result("a", "", exit_code=1)).steps

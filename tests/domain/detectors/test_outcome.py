@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.detectors.mined import Outcome
-from runlore.domain.detectors.outcome import ENDED, error_line, failing_line, judge_results, output_text
+from runlore.domain.detectors.outcome import ENDED, error_lines, failing_line, judge_results, output_text
 from runlore.domain.detectors.outcome_texts import FAILURES, REFUSALS, UNFINISHED, TextRow
 from runlore.domain.detectors.recovery_texts import ABOUT_CODE, ABOUT_COMMAND, is_about_code, is_about_command
 from runlore.domain.record import JsonObject, JsonValue
@@ -171,16 +171,41 @@ def test_an_error_of_the_code_is_not_one_of_the_command(row: TextRow) -> None:
 
 def test_the_line_that_tells_best_is_kept() -> None:
     pip = "Collecting request\nERROR: No matching distribution found for request\n[notice] a new release"
-    assert error_line(pip) == "ERROR: No matching distribution found for request"
+    assert error_lines(pip)[:1] == ["ERROR: No matching distribution found for request"]
     trace = "Traceback (most recent call last):\n  File 'a.py', line 1\nKeyError: 'port'\n"
-    assert error_line(trace) == "KeyError: 'port'"
-    assert error_line("Exit code 1\nsomething odd happened\n") == "something odd happened"
-    assert error_line("Exit code 1") == ""
-    assert error_line("Process exited with code 2\nOutput:\nnot good") == "not good"
+    assert error_lines(trace)[:1] == ["KeyError: 'port'"]
+    assert error_lines("Exit code 1\nsomething odd happened\n")[:1] == ["something odd happened"]
+    assert error_lines("Exit code 1") == []
+    assert error_lines("Process exited with code 2\nOutput:\nnot good")[:1] == ["not good"]
+
+
+def test_other_lines_that_say_why_are_kept_behind_it_each_once() -> None:
+    printed = "FAIL acme/e2e [setup failed]\nzsh: command not found: rg\nFAIL acme/e2e [setup failed]\nfine"
+    assert error_lines(printed) == ["FAIL acme/e2e [setup failed]", "zsh: command not found: rg"]
+    ended = judge_results([{"output": printed, "exit_code": 1}])
+    assert (ended.error, ended.more) == ("FAIL acme/e2e [setup failed]", "zsh: command not found: rg")
+
+
+@pytest.mark.parametrize(
+    "kind", ['CreateProcess { message: "Codex(Sandbox(Denied { output: ', "SandboxDenied { "]
+)
+def test_what_codex_tells_of_its_sandbox_is_a_failure_with_the_program_s_own_words(kind: str) -> None:
+    told = (
+        f"exec_command failed for `/bin/zsh -lc 'go mod tidy'`: {kind}ExecToolCallOutput {{ exit_code: 1, "
+        'stdout: StreamOutput { text: "" }, stderr: StreamOutput { text: "go: tidy\\n'
+        'go: open /x/cache/a-d: operation not permitted\\n" }'
+    )
+    ended = judge_results([{"output": told}])
+    assert (ended.outcome, ended.exit_code) == (Outcome.FAILED, 1)
+    assert ended.error == "go: open /x/cache/a-d: operation not permitted"
+    assert (
+        judge_results([{"output": "exec_command failed for `rm`: Rejected(by user)"}]).outcome
+        is not Outcome.FAILED
+    )
 
 
 def test_an_error_line_is_short_and_holds_no_secret() -> None:
-    line = error_line("error: token ghp_0123456789abcdefghijABCDEFGHIJ012345 is not valid " + "x" * 900)
+    (line,) = error_lines("error: token ghp_0123456789abcdefghijABCDEFGHIJ012345 is not valid " + "x" * 900)
     assert "ghp_" not in line
     assert len(line) <= limits.STEP_ERROR_CHARS_MAX
 

@@ -56,6 +56,15 @@ def test_what_another_command_put_right_is_told_of_one_session_where_the_error_i
     }
 
 
+def test_one_session_is_enough_where_the_same_program_is_asked_for_the_same_thing_in_another_way() -> None:
+    received = failed("gh pr diff 343 -- src/app", "accepts at most 1 arg(s), received 2")
+    other = "gh api repos/a/b/pulls/343/files"
+    ((_, seen),) = found([received, other]).items()
+    assert seen == [("gh pr diff 343 -- src/app", other)]
+    assert found([received, "gh api repos/a/b/pulls/12/files"]) == {}
+    assert found([failed("gh pr diff 343 src/app", "it did not work out"), other]) == {}
+
+
 @pytest.mark.parametrize(
     "calls",
     [
@@ -78,6 +87,9 @@ def test_a_finding_of_a_linter_is_told_where_three_sessions_met_its_rule_and_edi
     edit = steps("true")[0]
     session = [[failing, _as_edit(edit), passing]]
     assert list(recurring_failures([session, session])) == []
+    shown = [[failing, replace(_as_edit(edit), text="a.go\n- f()\n+ err := f()"), passing]]
+    ((_, right),) = recurring_failures([shown, shown])
+    assert [step.tool for step in right[0].steps] == ["", EDIT, ""]
     ((pattern, right),) = recurring_failures([session, session, session])
     assert pattern == "met: make # errcheck -> edited"
     assert [each.session for each in right] == [0, 1, 2]
@@ -95,6 +107,16 @@ def test_what_is_told_of_a_finding_names_the_rule_and_what_to_do() -> None:
     assert suggestion.name == "fix-make-lint-errcheck-acme"
     assert "put right what it names" in suggestion.description
     assert "(errcheck)" in suggestion.description
+
+
+def test_what_was_edited_is_shown() -> None:
+    failing, passing = steps(failed("make lint", FINDING), "make lint")
+    edit = replace(_as_edit(passing), text="a.go\n- f()\n+ if err := f(); err != nil {")
+    (suggestion,) = suggestions_of(
+        [match(Heuristic.ERROR_RECOVERY, (failing, edit, passing), pattern="met: make # errcheck -> edited")]
+    )
+    assert "   ```diff\n   - f()\n   + if err := f(); err != nil {\n   ```" in suggestion.body
+    assert suggestion.commands == ("make lint", "make lint")
 
 
 def test_of_two_fixes_of_one_failure_the_one_of_more_sessions_is_told_and_stands_for_the_other() -> None:

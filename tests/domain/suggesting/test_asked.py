@@ -197,3 +197,13 @@ def test_a_procedure_is_known_when_another_of_its_acts_has_become_the_most_frequ
     (after,) = suggested(*sessions_of(*both, one))
     assert before.pattern != after.pattern
     assert before.stands_for(after.pattern)
+
+
+@pytest.mark.req("SKL-15")
+def test_what_was_done_one_time_of_several_is_no_step() -> None:
+    usual = ("helm lint charts", "helm upgrade shop charts")
+    runs = [
+        run("roll out the shop", *map(ok, calls)) for calls in (usual, usual, (*usual, "helm repo add x y"))
+    ]
+    (found,) = suggested(*sessions_of(*runs))
+    assert found.commands == usual

@@ -58,9 +58,10 @@ class Step:
     """One shell call: `number` is the event of the call in its session, `text` the command line, redacted.
 
     `commands` are its simple commands in order, without those inside other programs' texts. `error` is the
-    line of the output that tells best why it failed. `call` is the id of the call where no other call of any
-    session can have it. `tool` names a call of another tool, which has no commands: its `text` says what it
-    was given. `is_approved` says that a shell call asked to be run outside of the agent's sandbox.
+    line of the output that tells best why it failed, `more` has others that say so. `call` is the id of the
+    call where no other call of any session can have it. `tool` names a call of another tool, which has no
+    commands: its `text` says what it was given, and of an edit that may put a failure right what it changed.
+    `is_approved` says that a shell call asked to be run outside of the agent's sandbox.
     """
 
     run_id: RunId
@@ -75,6 +76,7 @@ class Step:
     call: str = ""
     tool: str = ""
     is_approved: bool = False
+    more: str = ""
 
     @property
     def is_looking(self) -> bool:

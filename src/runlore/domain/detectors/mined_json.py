@@ -23,7 +23,9 @@ from runlore.domain.session import SessionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 
 FORMAT = 1
-_STEP_PARTS, _TOOL_PARTS, _COMMAND_PARTS, _REQUEST_PARTS, _READ_PARTS = 9, 2, 7, 4, 2
+_STEP_PARTS, _COMMAND_PARTS, _REQUEST_PARTS, _READ_PARTS = 9, 7, 4, 2
+# What few steps have, and what was mined first had not: a tool, an approval, more lines of an error.
+_NOTHING_SELDOM: tuple[JsonValue, ...] = ("", 0, "")
 _TIME_MAX = to_milliseconds(datetime.fromisoformat("9999-12-31T23:59:59+00:00"))
 
 
@@ -105,8 +107,14 @@ def _step_to_plain(step: Step) -> list[JsonValue]:
         [_command_to_plain(command, step) for command in step.commands],
         step.call,
         # Most calls are of the shell, as all were that were mined first.
-        *([step.tool, int(step.is_approved)] if step.tool or step.is_approved else ()),
+        *_seldom(step),
     ]
+
+
+def _seldom(step: Step) -> list[JsonValue]:
+    if step.more:
+        return [step.tool, int(step.is_approved), step.more]
+    return [step.tool, int(step.is_approved)] if step.tool or step.is_approved else []
 
 
 def _step(value: JsonValue, run_id: RunId) -> Step:
@@ -114,7 +122,8 @@ def _step(value: JsonValue, run_id: RunId) -> Step:
     number, result_number, at, text, outcome, exit_code, error, commands, call = _parts(
         parts[:_STEP_PARTS], _STEP_PARTS
     )
-    tool, is_approved = _parts(parts[_STEP_PARTS:], _TOOL_PARTS) if len(parts) > _STEP_PARTS else ("", 0)
+    seldom = parts[_STEP_PARTS:]
+    tool, is_approved, more = _parts([*seldom, *_NOTHING_SELDOM[len(seldom) :]], len(_NOTHING_SELDOM))
     told = _text(text)
     return Step(
         run_id=run_id,
@@ -129,6 +138,7 @@ def _step(value: JsonValue, run_id: RunId) -> Step:
         call=_text(call),
         tool=_text(tool),
         is_approved=bool(_number(is_approved)),
+        more=_text(more),
     )
 
 

@@ -24,7 +24,7 @@ from runlore.domain.detectors.mined import (
 )
 from runlore.domain.detectors.mining_commands import step_commands
 from runlore.domain.detectors.outcome import judge_results
-from runlore.domain.detectors.tool_calls import asks_for_approval, describe_call
+from runlore.domain.detectors.tool_calls import EDIT, asks_for_approval, change_of, describe_call
 from runlore.domain.lazy import dataclass
 from runlore.domain.learning.own_words import own_words
 from runlore.domain.privacy.redaction import redact_beginning, redact_json
@@ -45,7 +45,7 @@ from runlore.domain.timestamps import truncate
 
 # How much of a request is read, and how much of it is kept.
 REQUEST_READ_CHARS_MAX, REQUEST_CHARS_MAX = 8_000, 4_000
-RECENT_STEPS = 3
+RECENT_STEPS, NAMING_STEPS = 3, 12
 # The time of what has none, neither of its own nor of an event before it.
 TIMELESS = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -286,8 +286,20 @@ def _steps(calls: Sequence[_Call], run_id: RunId) -> tuple[Step, ...]:
     for call in calls:
         recent = steps[-RECENT_STEPS:]
         failed = {each.form for step in recent if step.outcome is Outcome.FAILED for each in step.commands}
-        steps.append(_step(call, run_id, failed=failed))
+        step = _step(call, run_id, failed=failed)
+        steps.append(_with_change(step, call, steps[-NAMING_STEPS:]) if step.tool == EDIT else step)
     return tuple(steps)
+
+
+def _with_change(edit: Step, call: _Call, before: Iterable[Step]) -> Step:
+    """An edit with what it changed, where a call that failed shortly before it names the file: that put it
+    right, perhaps."""
+    names = {path.rpartition("/")[2] for path in edit.text.split()}
+    errors = [f"{step.error}\n{step.more}" for step in before if step.outcome is Outcome.FAILED]
+    if not any(name in error for name in names for error in errors):
+        return edit
+    change = change_of(call.read.event.body.get("arguments"))
+    return replace(edit, text=f"{edit.text}\n{change}") if change else edit
 
 
 def _step(call: _Call, run_id: RunId, *, failed: Container[str]) -> Step:
@@ -295,7 +307,7 @@ def _step(call: _Call, run_id: RunId, *, failed: Container[str]) -> Step:
     counting = [command for command in commands if command.kind in _COUNTING]
     judgement = judge_results(
         [result.body for result in call.results],
-        is_asking=not tool and (not counting or _is_asking(scripts[-1])),
+        is_asking=not tool and ((not counting and _is_local(call.read)) or _is_asking(scripts[-1])),
         is_masked=bool(counting) and _is_masked(text, counting[-1]),
     )
     if commands and _only_looks(call.read):
@@ -312,6 +324,7 @@ def _step(call: _Call, run_id: RunId, *, failed: Container[str]) -> Step:
         outcome=judgement.outcome,
         exit_code=judgement.exit_code,
         error=judgement.error,
+        more=judgement.more,
         commands=commands,
         call=_own_id(event.body.get("call_id")),
         tool=tool,
@@ -350,11 +363,11 @@ def command_line(command: str | list[str]) -> str:
 
 
 def _is_asking(script: Script) -> bool:
-    """Whether a call ends with a question: its last command is one, and nothing is piped into it."""
+    """Whether a call ends with a question."""
     if not script.commands:
         return False
     last = script.commands[-1]
-    return last.place == 0 and last.program.rpartition("/")[2] in ASKING
+    return last.program.rpartition("/")[2] in ASKING
 
 
 def _is_masked(text: str, counting: StepCommand) -> bool:

@@ -4,6 +4,7 @@ A refusal by the user, a call that the harness would not make, and an interrupti
 command: they are neither success nor failure.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -21,6 +22,7 @@ from runlore.domain.detectors.outcome_texts import (
     UNFINISHED,
     TextRow,
 )
+from runlore.domain.detectors.recovery_texts import is_about_command
 from runlore.domain.guard.patterns import BytesMatch, Pattern, compile_pattern
 from runlore.domain.lazy import dataclass
 from runlore.domain.privacy.redaction import redact_text
@@ -46,15 +48,19 @@ _EMPTY = (
     rb"|(?:\[[\w:./-]{1,60}\] )?\* \w+: \d+)$"
 )
 _LINES_MAX = 12
+ERROR_LINES_MAX, LINE_CHARS_MAX = 3, 300
+# How Codex tells what its sandbox did not let a command do: the outcome as a value of its own language.
+_CONFINED = re.compile(r"exec_command failed for [\s\S]{1,4000}?ExecToolCallOutput \{ exit_code: (\d{1,3})")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
-    """What became of a call, with its exit code and the line that tells best why it failed."""
+    """What became of a call, with its exit code, the line that tells best why it failed, and more of them."""
 
     outcome: Outcome
     exit_code: int | None = None
     error: str = ""
+    more: str = ""
 
 
 _NOTHING = Judgement(outcome=Outcome.UNKNOWN)
@@ -79,13 +85,20 @@ def judge_results(
     if code == 0 and not is_masked:
         return _SUCCEEDED_CODE
     text = make_storable(output_text(body.get("output")))
+    if code is None and (confined := _CONFINED.match(text)):
+        code, text = int(confined[1]), text[confined.end() :].replace("\\\\", "\\").replace("\\n", "\n")
     if code:
         return _unmade(text, code) or _judge_failure(code, text, is_asking=is_asking)
     if code is None and (told := _by_flag(body.get("is_error"), text, is_masked=is_masked)):
         return told
     if not is_asking and failing_line(text):
-        return Judgement(outcome=Outcome.FAILED, exit_code=code, error=error_line(text))
+        return _fail(text, code)
     return _SUCCEEDED if code is None else _SUCCEEDED_CODE
+
+
+def _fail(text: str, code: int | None = None) -> Judgement:
+    error, *more = error_lines(text) or [""]
+    return Judgement(outcome=Outcome.FAILED, exit_code=code, error=error, more="\n".join(more))
 
 
 def _by_flag(flag: JsonValue, text: str, *, is_masked: bool) -> Judgement | None:
@@ -96,7 +109,7 @@ def _by_flag(flag: JsonValue, text: str, *, is_masked: bool) -> Judgement | None
     if unmade and (flag is not False or unmade.outcome is Outcome.UNKNOWN):
         return unmade
     if flag is True:
-        return Judgement(outcome=Outcome.FAILED, error=error_line(text))
+        return _fail(text)
     return _SUCCEEDED if flag is False and not is_masked else None
 
 
@@ -113,7 +126,7 @@ def _unmade(text: str, code: int | None) -> Judgement | None:
 def _judge_failure(code: int, text: str, *, is_asking: bool) -> Judgement:
     if code == 1 and is_asking and not failing_line(text):
         return Judgement(outcome=Outcome.UNKNOWN, exit_code=code)
-    return Judgement(outcome=Outcome.FAILED, exit_code=code, error=error_line(text))
+    return _fail(text, code)
 
 
 def failing_line(text: str) -> str:
@@ -122,17 +135,22 @@ def failing_line(text: str) -> str:
     return next(_failing_lines(text), "") if any(sign in text for sign in _ALL_SIGNS) else ""
 
 
-def error_line(text: str) -> str:
-    """The line that tells best why a call failed: one that says so, the last of a traceback, or the last."""
+def error_lines(text: str) -> list[str]:
+    """The lines that tell why a call failed, what tells best first: one that names the cause, one that says
+    that it failed, or the last; behind it others that say so, and those about the command or the machine."""
     text = _ends(text)
-    data = text.encode(errors="replace")
-    telling = _any_of(TELLING).search(data)
-    line = "" if telling is None else data[telling.start() : telling.end()].decode(errors="replace").strip()
-    line = line or next((each for each in _failing_lines(text) if not _says_nothing(each)), "")
-    if not line:
-        lines = (each.strip() for each in reversed(text.splitlines()))
-        line = next((each for each in lines if each and not _says_nothing(each)), "")
-    return _clean_line(line)
+    lines = [line.strip() for line in text.splitlines()]
+    last = next((each for each in reversed(lines) if each and not _says_nothing(each)), "")
+    failing = [line for line in _failing_lines(text) if not _says_nothing(line)]
+    first = [*_lines_of(_any_of(TELLING), text.encode(errors="replace")), *failing] or [last]
+    about = (line for line in lines if len(line) <= LINE_CHARS_MAX and is_about_command(line))
+    found = map(_clean_line, (*first[:ERROR_LINES_MAX], *islice(about, ERROR_LINES_MAX)))
+    return list(islice(dict.fromkeys(filter(None, found)), ERROR_LINES_MAX))
+
+
+def _lines_of(pattern: Pattern, data: bytes) -> list[str]:
+    found = islice(pattern.finditer(data), ERROR_LINES_MAX)
+    return [data[each.start() : each.end()].decode(errors="replace").strip() for each in found]
 
 
 def _says_nothing(line: str) -> bool:

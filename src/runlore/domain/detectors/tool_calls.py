@@ -23,6 +23,8 @@ _EDITS = words(
 _AGENT_KEYS = ("subagent_type", "agent_type", "agent", "type")
 _SKILL_KEYS = ("skill", "skill_name", "name", "command")
 _PATH_KEYS = ("file_path", "path", "filePath", "filename", "notebook_path", "target_file", "TargetFile")
+_OLD_KEYS, _NEW_KEYS = ("old_string", "old_str", "oldString"), ("new_string", "new_str", "newString")
+_LINE_CHARS_MAX, _LINES_MAX = 90, 2
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,400})$", re.MULTILINE)
 _APPROVED = {"sandbox_permissions": "require_escalated", "with_escalated_permissions": True}
 
@@ -46,6 +48,26 @@ def asks_for_approval(arguments: JsonValue) -> bool:
     return isinstance(arguments, Mapping) and any(
         arguments.get(key) == value for key, value in _APPROVED.items()
     )
+
+
+def change_of(arguments: JsonValue) -> str:
+    """The lines that an edit took away and brought, a few of each, redacted; empty where it does not say."""
+    if not isinstance(arguments, Mapping):
+        arguments = {"patch": arguments}
+    gone, come = (_first(arguments, keys).splitlines() for keys in (_OLD_KEYS, _NEW_KEYS))
+    if not come:
+        patch = _first(arguments, ("input", "patch", "diff")).splitlines()
+        gone, come = ([line[1:] for line in patch if _is_change(line, sign)] for sign in "-+")
+    told = [
+        f"{sign} {line.strip()[:_LINE_CHARS_MAX]}"
+        for sign, lines, others in (("-", gone, come), ("+", come, gone))
+        for line in [each for each in lines if each.strip() and each not in others][:_LINES_MAX]
+    ]
+    return _clean("\n".join(told))
+
+
+def _is_change(line: str, sign: str) -> bool:
+    return line.startswith(sign) and not line.startswith(sign * 3)
 
 
 def _scalars(arguments: JsonValue) -> Iterator[str]:

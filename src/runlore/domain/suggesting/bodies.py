@@ -16,6 +16,7 @@ from runlore.domain.detectors.error_recovery import changed_words
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 from runlore.domain.detectors.mined import Outcome, Step, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code
+from runlore.domain.detectors.tool_calls import EDIT
 from runlore.domain.project import project_name
 from runlore.domain.suggesting.fixes import is_again, is_approval, is_edited, is_fix
 from runlore.domain.suggesting.harm import harms, loosens, takes_away
@@ -28,7 +29,7 @@ from runlore.domain.text.excerpt import excerpt
 
 CHANGES_MAX, PITFALLS_MAX, ASKS_MAX, PROJECTS_MAX, NAMED_MAX = 6, 5, 3, 3, 4
 ASK_CHARS_MAX, ERROR_CHARS_MAX, PARTS_CHARS_MAX = 90, 160, 160
-COMMAND_LINES_MAX, COMMAND_CHARS_MAX = 20, 2_000
+COMMAND_LINES_MAX, COMMAND_CHARS_MAX, CHANGES_SHOWN_MAX = 20, 2_000, 2
 NONE_MET = "None was met."
 _SEEN = re.compile(r"^Seen (?:once|\d{1,9} times) in (?:one session|\d{1,9} sessions)", re.MULTILINE)
 _SHELL = re.compile(r"^(?:/\S{0,40}/)?(?:(?:ba|z|da|k|fi)?sh|\(eval\)):(?: line)?(?: ?\d{1,6}:)? ")
@@ -200,6 +201,7 @@ def _fix_steps(match: Match, written: Written) -> Iterator[str]:
         yield f"1. {_remedy(match, written)[0].upper()}{_remedy(match, written)[1:]}:"
         yield ""
         yield f"   {code_span(_short(written.commands[-1]))}"
+        yield from _changes(match)
         return
     for number, command in enumerate(written.commands[1:], start=1):
         yield from _write_step(number, command, before="Run ")
@@ -212,6 +214,17 @@ def _fix_steps(match: Match, written: Written) -> Iterator[str]:
     if changes:
         yield ""
         yield f"What changed: {changes}."
+
+
+def _changes(match: Match) -> Iterator[str]:
+    """What edits put it right, the latest of each session first."""
+    edits = (step for each in reversed(match.occurrences) for step in each.steps if step.tool == EDIT)
+    changes = list(dict.fromkeys(step.text.partition("\n")[2] for step in edits))
+    for change in changes[:CHANGES_SHOWN_MAX]:
+        yield ""
+        yield "   As it was done:"
+        yield ""
+        yield from code_block(without_machine(change), language="diff", indent="   ")
 
 
 def word_changes(before: str, after: str) -> str:
@@ -251,6 +264,9 @@ def _describe_failures(match: Match, written: Written) -> Iterator[str]:
         error = _find_error(match)
         if error:
             yield f"{code_span(_short(written.commands[0]))} fails with {code_span(error)}."
+        also = match.occurrences[-1].steps[0].more.splitlines()
+        if match.heuristic is Heuristic.ERROR_RECOVERY and also:
+            yield f"It also prints {join_words([code_span(_clean_error(line)) for line in also])}."
         return
     known = {command.form for command in _commands(written)}
     met: Counter[str] = Counter()

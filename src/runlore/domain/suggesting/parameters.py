@@ -209,7 +209,8 @@ class _Naming:
 def write_match(match: Match) -> Written:
     """The steps of a match, values that differ replaced by their parameters."""
     if is_fix(match):
-        return _write_fix([lines_of(occurrence.steps) for occurrence in match.occurrences])
+        steps = ([step for step in each.steps if step.commands] for each in match.occurrences)
+        return _write_fix([lines_of(each) for each in steps])
     return _write_plan(plan_steps(match))
 
 

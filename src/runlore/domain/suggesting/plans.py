@@ -51,6 +51,9 @@ def plan_steps(match: Match) -> tuple[PlannedStep, ...]:
     seen = [_first_acts(each, is_wanted) for each in match.occurrences]
     seen = [acts for acts in seen if acts]
     counts = Counter(key for acts in seen for key in acts)
+    if len(seen) > 1:
+        # What was done one time of several was of that time.
+        counts = Counter({key: count for key, count in counts.items() if count > 1}) or counts
     shares = {key: count / len(seen) for key, count in counts.items()}
     always = {key for key, share in shares.items() if share >= ALWAYS_MIN}
     # Files are moved about for any reason: only where most did it is it part of the work.

@@ -26,7 +26,6 @@ ERROR_WORDS_MIN = 2
 BEFORE_AND_AFTER = 2
 _GLOB, _QUOTES = "no matches found:", re.compile(r"['\"]")
 _WORD = re.compile(r"[a-z][a-z0-9_-]+")
-FEW_STEPS_MIN = 3
 # A path that leads nowhere is another one the next time.
 _NO_PATH = re.compile(
     r"no such file|does not exist|cannot access|is a directory|not a directory", re.IGNORECASE
@@ -70,8 +69,7 @@ def _is_procedure(match: Match) -> bool:
     if match.heuristic is Heuristic.REPEATED_ACTION:
         return count_sessions(match) > SESSIONS_MIN and not is_reading(telling[0].key)
     if any(not is_reading(act.key) for act in telling):
-        is_little = len(plan) < FEW_STEPS_MIN and count_sessions(match) <= SESSIONS_MIN
-        return not is_little and (len(plan) > 1 or telling[0].command is None)
+        return len(plan) > 1 or telling[0].command is None
     return len([step for step in plan if not step.is_prose]) > 1 and bool(
         match.words or not match.pattern.startswith(ASKED)
     )
@@ -82,7 +80,8 @@ def _is_specific_fix(match: Match) -> bool:
     failed, worked = seen.steps[0], seen.steps[-1]
     is_short = len(seen.steps) <= BEFORE_AND_AFTER
     if match.pattern.startswith(MET):
-        return not any(map(_is_unsafe, seen.steps[1:]))
+        is_other_glob = _GLOB in failed.error and not _has_glob(failed, worked)
+        return not is_other_glob and not any(map(_is_unsafe, seen.steps[1:]))
     if len(cause_of(failed.error).split()) < ERROR_WORDS_MIN:
         return False
     if is_again(match):
@@ -98,9 +97,13 @@ def _is_specific_fix(match: Match) -> bool:
 def _is_of_moment(failed: Step, worked: Step, *, is_short: bool) -> bool:
     """Whether only a path was mistyped, or something was looked for elsewhere; a glob has to be the same."""
     if _GLOB in failed.error:
-        return failed.error.rpartition(_GLOB)[2].strip() not in _QUOTES.sub("", worked.text)
+        return not _has_glob(failed, worked)
     is_lost = _NO_PATH.search(failed.error) is not None and not _adds_flag(failed, worked)
     return is_short and (is_lost or _looks_locally(failed))
+
+
+def _has_glob(failed: Step, worked: Step) -> bool:
+    return failed.error.rpartition(_GLOB)[2].strip() in _QUOTES.sub("", worked.text)
 
 
 def _looks_locally(step: Step) -> bool:
