@@ -8,6 +8,8 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,12 @@ from tests.postgres_pool import PostgresPool
 from tests.postgres_server import PostgresServer
 from tests.system_programs import AGENT_PROGRAMS, ProgramMissing
 
-pytest_plugins = ["tests.both_databases", "tests.table_rows", "tests.world_fixtures"]
+pytest_plugins = [
+    "tests.both_databases",
+    "tests.sampled_protocols",
+    "tests.table_rows",
+    "tests.world_fixtures",
+]
 
 # What a caller may hand to the long rings: the benchmarks' data folder, a model's file, and other models.
 KEPT_VARIABLES = {"RUNLORE_DATA", "RUNLORE_GGUF", "RUNLORE_SOAK_MODEL_OPENAI", "RUNLORE_SOAK_MODEL_ANTHROPIC"}
@@ -90,15 +97,33 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """What is collected stays to the end: no search for garbage needs to go through it, then or later."""
     gc.disable()
     try:
+        _import_share(session.config)
         return (yield)
     finally:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+def _import_share(config: pytest.Config) -> None:
+    """Let each worker begin with other modules: what one has compiled, the others load.
+
+    They all collect everything, in one order, and on a fresh clone would compile everything at the same time.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        return
+    number, count = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
+    asked = [config.invocation_params.dir / each.partition("::")[0] for each in config.args]
+    modules = sorted({file for folder in asked for file in folder.rglob("test_*.py")})
+    for file in modules[number::count]:
+        # What cannot be imported is told by whoever collects it.
+        with suppress(Exception):
+            import_module(".".join(file.relative_to(config.rootpath).with_suffix("").parts))
 
 
 @pytest.hookimpl(tryfirst=True)

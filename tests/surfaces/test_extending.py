@@ -45,14 +45,21 @@ with serving(Settings(state_root=str(home))) as api:
         "wrong": [*wrong.problem, wrong.json["detail"]],
     }
 
-    evidence = [{"commit": "abc123", "note": "it says so"}, {"note": "so does this"}]
+    evidence = [{"commit": "abc123def456", "note": "it says so"}, {"note": "so does this"}]
     fact = {"kind": "fact", "content": "The port is 8080", "evidence_refs": evidence}
     learned = api.post("/v1/learning-candidates", fact, status=201)
     api.post(f"/v1/learning-candidates/{learned['record_id']}/publish", {})
+    at = f"/v1/memory/records/{learned['record_id']}"
     field = {
-        "kept": api.get(f"/v1/memory/records/{learned['record_id']}")["evidence_refs"],
+        "kept": api.get(at)["evidence_refs"],
         "schema": document["components"]["schemas"]["EvidenceRef"]["properties"]["commit"],
+        "told before": "abc123def456" in json.dumps([api.get(at), api.get(f"{at}/history")]),
     }
+    api.post(f"{at}/forget", {"reason": "they asked for it"})
+    field["told afterwards"] = "abc123def456" in json.dumps([api.get(at), api.get(f"{at}/history")])
+    fact = {"kind": "fact", "content": "The port is 8080"}
+    again = api.post("/v1/learning-candidates", fact, status=201)
+    api.post(f"/v1/learning-candidates/{again['record_id']}/publish", {})
 
     session_id = api.post("/v1/sessions", {}, status=201)["session_id"]
     policy = {}
@@ -60,6 +67,9 @@ with serving(Settings(state_root=str(home))) as api:
         put = api.call("PUT", "/v1/policies/learning", {"policy": {"projection": {"max_entry_tokens": most}}})
         given = api.post(f"/v1/sessions/{session_id}/inputs/preview", {"text": "Which port?"})
         policy[most] = [put.status, put.json.get("detail", ""), "8080" in json.dumps(given)]
+
+files = [file for file in home.rglob("*") if file.is_file()]
+field["files"] = [file.name for file in files if b"abc123def456" in file.read_bytes()]
 
 lines = [{"parley": "p-1"}, {"who": "user", "text": "Look"}, {"who": "agent", "text": "I see"}, {"who": "?"}]
 file, counts = write(home / "talk.log", lines), ReadCounts()
@@ -136,8 +146,18 @@ def test_an_operation_takes_its_declaration_and_its_implementation(shown: dict[s
 
 @pytest.mark.req("SUR-3")
 def test_a_field_takes_its_declaration(shown: dict[str, Any]) -> None:
-    assert [each["commit"] for each in shown["field"]["kept"]] == ["abc123", None]
+    assert [each["commit"] for each in shown["field"]["kept"]] == ["abc123def456", None]
     assert shown["field"]["schema"]["description"] == "The commit that shows it."
+
+
+@pytest.mark.req("LRN-12")
+def test_a_field_that_nobody_listed_is_forgotten_in_the_record_its_events_and_all_files(
+    shown: dict[str, Any],
+) -> None:
+    field = shown["field"]
+
+    assert (field["told before"], field["told afterwards"]) == (True, False)
+    assert field["files"] == []
 
 
 @pytest.mark.req("INT-1")
