@@ -10,7 +10,7 @@ from functools import lru_cache
 from runlore.domain.guard.finding import ASSIGNMENT, SecretFinding
 from runlore.domain.guard.names import Promise, form_of, names_digest, promise_of, words_of
 from runlore.domain.guard.patterns import compile_pattern, matches
-from runlore.domain.guard.randomness import looks_random
+from runlore.domain.guard.randomness import is_hex, looks_random
 from runlore.domain.guard.values import (
     FIRM,
     RANDOM_CHARS_MIN,
@@ -22,7 +22,7 @@ from runlore.domain.guard.values import (
     whole_end,
 )
 from runlore.domain.guard.view import View
-from runlore.domain.guard.vocabulary import DIGEST, GETTERS
+from runlore.domain.guard.vocabulary import DIGEST, GETTERS, words_in
 from runlore.domain.lazy import dataclass
 
 NAME_CHARS_MAX = 64
@@ -37,8 +37,11 @@ LOOK_STEPS = 2
 STEPS = 24
 """What it costs to look at a name, and to judge a value."""
 RUNS = bytes(byte if byte not in b"\"'`=:,;<>(){}[]|" else 32 for byte in range(256))
-SETTERS = ("setenv ", "env ", "set ", "arg ", " -gx ", " -x ")
+SETTERS = ("setenv ", "env ", "set ", "setx ", "arg ", " -gx ", " -x ")
 BLOB_CHARS_MIN = 20
+BARE_CHARS_MIN = 6
+BARE_TOKEN_CHARS_MIN = 20
+FINGERPRINT_CHARS = 40
 # Names that differ in a number promise the same.
 SAME_DIGIT = str.maketrans("123456789", "0" * 9)
 
@@ -47,12 +50,17 @@ IDENTIFIER = bytes(
     105 if chr(b).isascii() and (chr(b).isalnum() or chr(b) in "_$.-") else 0 for b in range(256)
 )
 # What may follow a name directly, and what may follow it after one space.
-NEXT = frozenset(b"\"'`)]}*=:><|,\\?!+-[ \t\n(")
+NEXT = frozenset(b"\"'`)]}*=:><|,\\?!+-[ \t\n(\xff")
 NEXT_AFTER_SPACE = frozenset(b"=:\"'`<>|?!+.-([*sS\\@{ \t")
 HYPHEN = 0x2D
-PROSE_STARTS = frozenset(
-    {"is ", "is:", "was", "are", "to ", "for", "of ", "on ", "equ", "as ", "in ", "at ", "-> "}
+PROSE_STARTS = words_in(
+    "is was are to for of on equals as in at -> ist lautet est es è é jest är er это → – —"
 )
+COPULA = (
+    rb"(?:is|was|are|equals|to|as|->|ist|lautet|est|es|\xe8|\xe9|jest|\xe4r|er|\xff{1,3})"
+    rb"(?:[ \t](?:now|set[ \t]to))?:?[ \t]{1,2}"
+)
+"""What says in prose that a name has a value; a script that has no bytes here is one of fillers."""
 
 CLOSER = rb"(?:\[[^\]\n]{0,12}\])?[\\\"'`)\]}*]{0,6}"
 SCHEME = rb"(?:(?i:bearer|basic|token|digest|apikey|api-key|api-token|bot|jwt|oauth|key)[ \t]{1,3})?"
@@ -60,8 +68,8 @@ OPENER = rb"((?:[bfr$@(\[{]{0,3}[\\\"'`]{1,4}|\*\*)?" + SCHEME + rb"[\\\"'`]{0,4
 ALTERNATIVES = {
     Join.ASSIGN: (
         CLOSER + rb"[ \t]{0,8}(?:(?:(?::[ \t]?|[Aa]s[ \t])(?:&'?[a-z]*[ \t]?)?[\w<>\[\]?.|]{1,32}[ \t]"
-        rb"|:?[ \t]?(?:string|str))[ \t]{0,4})?"
-        rb"(?::{1,3}=|[!=]==?|[?+.]=|=>|=|\|\|=?)[ \t]{0,8}"
+        rb"|:?[ \t]?(?:string|str)|\{[ \t]?get;[^{}\n]{0,24}\})[ \t]{0,4})?"
+        rb"(?::{1,3}=|[!=]==?|[?+.]=|=>|=|<-|\|\|=?)[ \t]{0,8}"
     ),
     Join.ATTRIBUTE: (
         rb"[\"'][ \t]{1,4}value[ \t]?=[ \t]?|[\"'],\s{0,24}[\"']?value[\"']?[ \t]?[:=][ \t]?"
@@ -69,22 +77,26 @@ ALTERNATIVES = {
         rb"|\"[ \t]?\{(?:[^{}]{0,80}\s|\s{0,24})default[ \t]?=[ \t]?"
     ),
     Join.BELOW: CLOSER + rb"[ \t]?:(?:\*\*|__)?[ \t]{0,4}\r?\n\s{0,16}",
+    Join.LISTED: rb"[ \t]{0,4}\n[ \t]{0,12}-[ \t]{1,3}",
     Join.HEADED: rb"[ \t]{0,4}\n[ \t]{0,8}",
     Join.COLON: CLOSER + rb"[ \t]{0,8}:[ \t]{0,8}(?:\*\*|__)?[ \t]{0,8}(?:[|>][-+]?\n[ \t]{1,24})?",
-    Join.ELEMENT: rb"(?:[ \t][\w-]{1,24}=\"[^\"\n]{0,24}\")?(?:</key)?>\s{0,24}(?:<(?i:value|string)>)?",
+    Join.ELEMENT: (
+        rb"(?:[\"']|[ \t][\w-]{1,24}=\"[^\"\n]{0,24}\")?(?:</(?i:key|t[dh]|dt|b|strong))?>"
+        rb"\s{0,24}(?:<(?i:value|string|td|dd|code)[^<>\n]{0,40}>)?"
+    ),
     Join.CALL: rb"\([ \t]{0,4}",
     Join.ARGUMENT: rb"[\"'][ \t]?,\s{0,8}",
     Join.CELL: rb"[ \t*`]{1,24}\|[ \t]{1,24}",
     Join.PROSE: (
         CLOSER + rb"(?:[ \t](?:for|of|on|in|at)[ \t][\w.@/' -]{1,40}?|[ \t]{0,2}\([^)\n]{1,40}\))?"
-        rb"(?:[ \t]{1,2}(?:is|was|are|equals|to|as|->)(?:[ \t](?:now|set[ \t]to))?:?[ \t]{1,2}"
-        rb"|[ \t]?[:=][ \t]{1,2})"
+        rb"(?:[ \t]{1,2}" + COPULA + rb"|[ \t]?[:=][ \t]{1,2}|\xff{1,4})"
     ),
-    Join.SPACE: rb"[ \t]{1,4}",
+    Join.SPACE: rb"[ \t]{1,4}(?:--?[a-z][a-z-]{0,16}[ \t]{1,4}|\d[ \t]{1,2})?",
 }
 JOINT = rb"(?:" + b"|".join(b"(" + pattern + b")" for pattern in ALTERNATIVES.values()) + b")" + OPENER
 JOINS = tuple(ALTERNATIVES)
 OPENER_GROUP = len(JOINS) + 1
+WRAPPER = rb"[&*]?[\w.:\[\]<>]{1,40}\([ \t]{0,4}(?:new[ \t])?([bfr]?[\"'`])"
 COMPARED = rb"([\"'])[^\"'\n]{4,128}[\"'][ \t]{0,2}[!=]==?[ \t]{0,2}$"
 
 
@@ -124,7 +136,9 @@ def find_assignment(view: View, start: int, end: int) -> SecretFinding | None:
         view.effort.left -= STEPS
         return None
     view.effort.left -= STEPS
-    value = _value_behind(view, stop, is_flag=is_flag) or (_value_before(view, begin) if compared else None)
+    value = _value_behind(view, stop, name.promise, is_flag=is_flag) or (
+        _value_before(view, begin) if compared else None
+    )
     if value is None or not (_fits(name, value) or _follows_user(view, begin, value)):
         return None
     if not is_secret(value, name.promise, prose_name=name.is_prose):
@@ -144,7 +158,8 @@ def _fits(name: AssignedName, value: Value) -> bool:
         return False
     if name.is_verb and value.join not in FIRM and not (value.quoted and value.join is Join.COLON):
         return False
-    if name.promise is Promise.SERVICE and name.is_digest and matches(DIGEST, value.data):
+    may_be_digest = name.is_digest or value.join is Join.CALL
+    if name.promise is Promise.SERVICE and may_be_digest and matches(DIGEST, value.data):
         return False
     return name.form is None or name.promise is Promise.PASSWORD or matches(name.form, value.data)
 
@@ -174,7 +189,10 @@ def _may_join(view: View, stop: int) -> bool:
         return False
     if following[0] != 0x20 or following[1:] == b"":
         return True
-    return following[1] in NEXT_AFTER_SPACE or view.lower[stop + 1 : stop + 4] in PROSE_STARTS
+    if following[1] in NEXT_AFTER_SPACE:
+        return True
+    word = view.lower[stop + 1 : stop + RUN_CHARS_MAX].split(" ", 1)[0].rstrip(".,:;!?)")
+    return word in PROSE_STARTS or (len(word) >= BARE_CHARS_MIN and not word.isalpha())
 
 
 def _may_be_compared(data: bytes, begin: int) -> bool:
@@ -213,25 +231,43 @@ def _words_before(lower: str, begin: int) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _value_behind(view: View, stop: int, *, is_flag: bool) -> Value | None:
+def _value_behind(view: View, stop: int, promise: Promise, *, is_flag: bool) -> Value | None:
     joint = compile_pattern(JOINT).match(view.data, stop, stop + JOINT_CHARS_MAX)
     if joint is None:
         return None
     join = next(join for group, join in enumerate(JOINS, start=1) if joint.start(group) >= 0)
     opener = (joint.start(OPENER_GROUP), joint.end(OPENER_GROUP))
+    wrapper = (
+        compile_pattern(WRAPPER).match(view.data, joint.end(), stop + JOINT_CHARS_MAX)
+        if join in {Join.ASSIGN, Join.COLON} and opener[0] == opener[1]
+        else None
+    )
+    if wrapper is not None:
+        join, opener = Join.WRAPPED, (wrapper.start(1), wrapper.end(1))
     value = take_value(view, opener, join, tight=view.data[stop : opener[0]] == b"=")
-    return value if value is not None and _is_closed(view.data, value, is_flag=is_flag) else None
+    if value is None or not _is_closed(view.data, value):
+        return None
+    if join is Join.LISTED or (join is Join.SPACE and not value.quoted):
+        return value if is_flag or _speaks_for_itself(value.text, promise) else None
+    return value
 
 
-def _is_closed(data: bytes, value: Value, *, is_flag: bool) -> bool:
+def _speaks_for_itself(text: str, promise: Promise) -> bool:
+    """Whether a value that a mere space joins to its name is one, and not the next word."""
+    if promise is Promise.PASSWORD:
+        return is_made_up(text)
+    # A fingerprint of a public key stands behind its name as well.
+    is_fingerprint = len(text) == FINGERPRINT_CHARS and is_hex(text) and text.isupper()
+    return promise >= Promise.CREDENTIAL and looks_random(text, BARE_TOKEN_CHARS_MIN) and not is_fingerprint
+
+
+def _is_closed(data: bytes, value: Value) -> bool:
     """Whether a value ends the way its join demands: an element with a tag, a cell with a bar."""
     if value.join is Join.ELEMENT:
         return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip().startswith(b"</")
     if value.join is Join.CELL:
         return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip(b" \t*`").startswith(b"|")
-    if value.join is Join.SPACE:
-        return value.quoted or is_flag
-    return value.quoted or value.join not in {Join.ARGUMENT, Join.CALL}
+    return value.quoted or value.join not in {Join.ARGUMENT, Join.CALL, Join.WRAPPED}
 
 
 def _value_before(view: View, begin: int) -> Value | None:

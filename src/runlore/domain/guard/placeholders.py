@@ -27,7 +27,9 @@ MASK = (
     rb"|[*#\xb7]{3,}|\.{3,}|\xff{3,}"
 )
 CONSTANT = rb"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+$"
-NOT_THE_VALUE = b"|".join((TEMPLATE, MASK, CONSTANT))
+PRODUCT_KEY = b"|".join(rb"^[A-Z0-9]{%d}(?:-[A-Z0-9]{%d}){3,7}$" % (size, size) for size in (4, 5, 6))
+PRODUCT_PARTS_MIN = 3
+TEMPLATE_OR_MASK = TEMPLATE + b"|" + MASK
 RUN_CHARS = frozenset(b"xX0123456789aA_-.")
 READ_CHARS_MAX = 128
 """How much of a value is read to see whether a person wrote it."""
@@ -74,7 +76,13 @@ DOCUMENTED = frozenset(
 
 def is_placeholder(value: str, data: bytes) -> bool:
     """Whether a value says of itself that it is not the secret; `data` is the same value in bytes."""
-    if matches(NOT_THE_VALUE, data) or not any(char.isalnum() for char in value):
+    if matches(TEMPLATE_OR_MASK, data) or not any(char.isalnum() for char in value):
+        return True
+    # A key of a product is written like the name of a constant, with digits in most of its groups.
+    if matches(CONSTANT, data) and not (
+        matches(PRODUCT_KEY, data)
+        and sum(not part.isalpha() for part in value.split("-")) >= PRODUCT_PARTS_MIN
+    ):
         return True
     if "EXAMPLE" in value or _is_filler(data) or is_documented(value):
         return True
@@ -127,7 +135,7 @@ def is_plain(value: str, data: bytes) -> bool:
 
 def is_technical(value: str) -> bool:
     """Whether digits in a value come from the name of a method, as in `SHA-256` and `base64-encoded`."""
-    return not METHODS.isdisjoint(value.lower().replace("_", "-").split("-"))
+    return not METHODS.isdisjoint(value.lower().replace("_", "-").replace(".", "-").split("-"))
 
 
 def _is_filler(data: bytes) -> bool:

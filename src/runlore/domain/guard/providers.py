@@ -236,7 +236,7 @@ devcycle-key dvc_(?:server|client|mobile)_[\w-]{20,80} random
 e2b-key e2b_[a-f0-9]{40}
 fireworks-key fw_[A-Za-z0-9]{22,24} strong
 honeybadger-token hbp_[A-Za-z0-9]{36}
-infisical-token st\.UUID\.[a-f0-9]{32}\.[a-f0-9]{32}
+infisical-token st\.(?:UUID|[a-f0-9]{24})\.[a-f0-9]{32}\.[a-f0-9]{32}
 lichess-token lip_[A-Za-z0-9]{20} random
 logfire-token pylf_v\d_(?:us|eu)_[A-Za-z0-9]{40,50}
 mem0-key m0-[A-Za-z0-9]{40} random

@@ -14,15 +14,17 @@ from typing import Protocol, cast
 import ahocorasick
 
 from runlore.domain.guard.assignment import LOOK_STEPS, STEPS, find_assignment, identifier_end
+from runlore.domain.guard.columns import COLUMN_HEADS, column_values
 from runlore.domain.guard.decoding import RUN, RUN_CHARS_MIN, decode_escapes, decode_run
 from runlore.domain.guard.finding import ASSIGNMENT, REDACTION_MARKER, UNREAD, SecretFinding
 from runlore.domain.guard.patterns import compile_pattern
 from runlore.domain.guard.providers import OPAQUE_SHAPES, SHAPES
-from runlore.domain.guard.shapes import END, find_named, find_opaque, find_prefixed, find_shape
+from runlore.domain.guard.shapes import END, find_bare, find_named, find_opaque, find_prefixed, find_shape
 from runlore.domain.guard.structures import (
     MANIFEST_KIND,
     Detector,
     find_armoured_key,
+    find_bare_userinfo,
     find_manifest,
     find_marker,
     find_putty_key,
@@ -40,9 +42,10 @@ STRUCTURES: tuple[tuple[Detector, tuple[str, ...]], ...] = (
     (find_marker, ("redacted", "filtered]", "masked]", "scrubbed]")),
     (find_armoured_key, ("-----begin",)),
     (find_tail_of_key, ("-----end",)),
-    (find_putty_key, ("putty-user-key-file",)),
+    (find_putty_key, ("private-lines:",)),
     (find_signed_token, ("eyj",)),
     (find_userinfo, ("://",)),
+    (find_bare_userinfo, ("@",)),
     (find_user_option, ("-u", "--user")),
     (find_manifest, (MANIFEST_KIND,)),
 )
@@ -52,7 +55,9 @@ ANY_OPAQUE_SHAPE = b"|".join(b"(?:" + shape.pattern.removesuffix(END) + b")" for
 REDACT_ROUNDS_MAX = 8
 SPECIFICITY = {
     rule: rank
-    for rank, rule in enumerate((REDACTION_MARKER, ASSIGNMENT, "named-token", "prefixed-token", "secret-key"))
+    for rank, rule in enumerate(
+        (REDACTION_MARKER, "bare-token", ASSIGNMENT, "column", "named-token", "prefixed-token", "secret-key")
+    )
 }
 """The rules that give way to others where findings overlap, least specific first."""
 
@@ -81,11 +86,18 @@ def _automaton() -> Automaton:
             by_anchor[anchor].append(partial(find_shape, shape))
     for word in NAME_ANCHORS:
         by_anchor[word].append(find_assignment)
+    for head in COLUMN_HEADS:
+        by_anchor[head].append(find_column)
     automaton = ahocorasick.Automaton()
     for anchor, detectors in by_anchor.items():
         automaton.add_word(anchor, (len(anchor), tuple(detectors)))
     automaton.make_automaton()
     return cast("Automaton", automaton)
+
+
+def find_column(view: View, start: int, end: int) -> SecretFinding | None:
+    """The first secret of a column."""
+    return next(column_values(view, start, end), None)
 
 
 def find_secrets(text: str) -> tuple[SecretFinding, ...]:
@@ -183,6 +195,9 @@ def _findings_in(view: View) -> Iterator[SecretFinding]:
                 continue
             view.effort.left -= LOOK_STEPS
             named = identifier_end(view.data, end)
+        elif detector is find_column:
+            yield from column_values(view, start, end)
+            continue
         elif detector is find_manifest:
             values, read = manifest_values(view, start, read)
             view.effort.left -= STEPS * (1 + len(values))
@@ -215,7 +230,10 @@ def _findings_in_opaque(view: View) -> Iterator[SecretFinding]:
         for finding in (*find_prefixed(data, start, end), *find_named(data, start, end)):
             view.effort.left -= STEPS
             yield finding
-        for text in decode_run(data, start, end):
+        texts = tuple(decode_run(data, start, end))
+        if not texts:
+            yield from find_bare(data, start, end)
+        for text in texts:
             view.effort.left -= STEPS
             for inner in _findings_in(view_from(view_of(text).text, effort=view.effort)):
                 yield SecretFinding(inner.rule, start, end)

@@ -11,7 +11,14 @@ from runlore.domain.guard.finding import SecretFinding
 from runlore.domain.guard.names import names_digest, words_of
 from runlore.domain.guard.patterns import WINDOW_CHARS, BytesMatch, compile_pattern, matches
 from runlore.domain.guard.placeholders import is_documented, is_masked, is_placeholder
-from runlore.domain.guard.randomness import is_hex, is_repetitive, looks_random, parts_of
+from runlore.domain.guard.randomness import (
+    READ_CHARS_MAX,
+    is_hex,
+    is_repetitive,
+    looks_random,
+    parts_of,
+    random_chars,
+)
 from runlore.domain.guard.view import View
 from runlore.domain.guard.vocabulary import ABOUT, DIGEST, PUBLIC, words_in
 from runlore.domain.lazy import dataclass
@@ -58,10 +65,23 @@ NAMED = rb"(?:^|[\s,{(;\"'`$.:-])([A-Za-z][A-Za-z0-9_.]{2,40})[\"'`]?[ \t]{0,2}(
 NAMED_CHARS_MIN = 24
 JOINED = frozenset(b"=:")
 NAMED_CHARS_MAX = 200
+BARE_CHARS_MIN = 32
+BARE_CHARS_MAX = 512
+BARE_AROUND_MIN = 4
+BARE_BEFORE_CHARS = 48
+BARE_BEFORE = b" \t\r\n\"'`([,>*"
+BARE_BEHIND = b" \t\r\n\"'`)],;.<*!?"
+NOT_BARE = frozenset("+/=")
+"""Signs of encoded data, which is not always a secret."""
+BLOCK_CHARS_MIN = 16
+ENCODED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+RANDOM_SHARE_MIN = 0.9
+PUBLIC_HEADS = ("0x", "Qm", "AAAAB3", "AAAAC3", "AAAAE2", "MII")
+"""How addresses of money and files, public keys of ssh and certificates begin."""
 DIGESTS = tuple(
     words_in("""
     sha md5 hash digest sum checksum commit rev integrity etag sig uuid guid thumbprint fingerprint build data
-    content image base64 blob head tree cursor value
+    content image base64 blob head tree cursor value address wallet cid
 """)
 )
 UNNAMED_CHARS_MIN = 30
@@ -133,7 +153,9 @@ def _has_body(body: Body, token: str, data: bytes) -> bool:
 def is_strong(token: str) -> bool:
     """Whether so much of a token looks random that its prefix need not be known."""
     random = [
-        part for part in parts_of(token) if len(part) >= RANDOM_PART_MIN and looks_random(part, len(part))
+        part
+        for part in parts_of(token[:READ_CHARS_MAX])
+        if len(part) >= RANDOM_PART_MIN and looks_random(part, len(part))
     ]
     return sum(map(len, random)) >= STRONG_CHARS_MIN and sum(map(str.isdigit, "".join(random))) >= 2
 
@@ -144,9 +166,7 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
     if b"_" not in run:
         return
     for piece in run.split():
-        *prefix, body = piece.decode("ascii").split("_")
-        while len(prefix) > 1 and is_strong(prefix[-1]):
-            body = prefix.pop() + body
+        prefix, body = _split_prefix(piece.decode("ascii").split("_"))
         if len(body) < PREFIXED_CHARS_MIN or prefix[:1] in ([], ["pk"]) or not prefix[0][:1].isalpha():
             continue
         is_named = _speaks_of_credential(prefix, body)
@@ -163,6 +183,22 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
             yield SecretFinding("prefixed-token", at, at + len(piece))
 
 
+def _split_prefix(parts: list[str]) -> tuple[list[str], str]:
+    """The words that lead a token, and its random part, which may have been cut in it as well."""
+    *prefix, body = parts
+    size = next((at for at, part in enumerate(parts) if not _is_prefix_word(part)), len(prefix))
+    joined = "".join(parts[size:])
+    if len(parts) - size > 1 and _has_all_kinds(joined) and is_strong(joined):
+        return parts[:size], joined
+    while len(prefix) > 1 and is_strong(prefix[-1]):
+        body = prefix.pop() + body
+    return prefix, body
+
+
+def _is_prefix_word(part: str) -> bool:
+    return len(part) <= PREFIX_CHARS_MAX and part.isalpha() and _has_one_case(part)
+
+
 def _speaks_of_credential(prefix: list[str], body: str) -> bool:
     words = [word.lower() for word in prefix]
     if any(word in PREFIXES or word.endswith(PREFIX_ENDINGS) for word in words):
@@ -177,19 +213,62 @@ def find_named(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
     ):
         return
     token, before = data[start:end].decode("ascii"), data[max(0, start - 64) : start]
-    match = compile_pattern(NAMED).search(before) if "/" not in token else None
+    is_path = "/" in token and (token[0] == "/" or not _is_random_throughout(token))
+    match = compile_pattern(NAMED).search(before) if not is_path else None
     if match is None or (is_hex(token) and b"=" not in before[-4:]):
         return
     name = before[match.start(1) : match.end(1)].decode("ascii")
     if not name.isupper() and (len(token) < UNNAMED_CHARS_MIN or not _has_all_kinds(token)):
         return
-    if not is_strong(token) or is_placeholder(token, data[start:end]):
+    if not is_strong(token) or is_placeholder(token, data[start:end]) or token.startswith(PUBLIC_HEADS):
         return
     words = words_of(name)
     if names_digest(words) and matches(DIGEST, data[start:end]):
         return
     if not any(word in ABOUT or word in PUBLIC or word.startswith(DIGESTS) for word in words):
         yield SecretFinding("named-token", start, end)
+
+
+def find_bare(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
+    """A long random run that stands by itself in a sentence, a call or a list: nothing else is drawn like it.
+
+    One that a name is given to is judged by the name. A text that is nothing else may be any id.
+    """
+    if not BARE_CHARS_MIN <= end - start <= BARE_CHARS_MAX or end - start > len(data) - BARE_AROUND_MIN:
+        return
+    before, behind = data[max(0, start - BARE_BEFORE_CHARS) : start], data[end : end + 2]
+    if before[-1:].strip(BARE_BEFORE) or behind[:1].strip(BARE_BEHIND) or JOINED.intersection(before[-4:]):
+        return
+    if behind[:1] == b"." and behind[1:].strip():
+        return
+    token = data[start:end].decode("ascii")
+    if not _has_all_kinds(token) or not NOT_BARE.isdisjoint(token) or token.startswith(PUBLIC_HEADS):
+        return
+    if not is_strong(token) or not _is_random_throughout(token) or _is_prefix_word(parts_of(token)[0]):
+        return
+    words = words_of(before.decode("latin-1").rsplit("\n", 1)[-1])[-1:]
+    if _is_row_of_block(before, data[end : end + 2 * BARE_BEFORE_CHARS]) or any(
+        word in ABOUT or word in PUBLIC or word.startswith(DIGESTS) for word in words
+    ):
+        return
+    yield SecretFinding("bare-token", start, end)
+
+
+def _is_row_of_block(before: bytes, behind: bytes) -> bool:
+    """Whether a run is one of several lines of encoded data."""
+    above, below = before.rstrip(b" \t"), behind.lstrip(b" \t\r")
+    return (above.endswith(b"\n") and _is_encoded(above[:-1].split(b"\n")[-1])) or (
+        below.startswith(b"\n") and _is_encoded(below[1:].split(b"\n")[0])
+    )
+
+
+def _is_encoded(line: bytes) -> bool:
+    return len(line.strip()) >= BLOCK_CHARS_MIN and not line.strip().translate(None, ENCODED)
+
+
+def _is_random_throughout(token: str) -> bool:
+    """Whether next to nothing of a token looks like a word."""
+    return random_chars(token) >= RANDOM_SHARE_MIN * sum(map(len, parts_of(token)))
 
 
 def _has_one_case(word: str) -> bool:

@@ -34,13 +34,16 @@ ARMOUR_HEAD = rb"-----BEGIN[ A-Za-z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?-----"
 ARMOUR_FOOT = rb"END[ A-Z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?-----"
 ARMOURED = rb"[A-Za-z0-9+/]{16,}={0,2}"
 BELOW_HEAD = rb"[ \t]*(?:\n|\r|\\[nr])(?:\s|\\[nr])*[^\s\\-][^-]{10}"
-PUTTY = rb"PuTTY-User-Key-File-\d:(?s:.{0,1000}?)Private-Lines:\s*\d+\s+[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\s]*"
+PUTTY = rb"Private-Lines:\s*\d+\s+[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\s]*"
 SIGNED = rb"(eyJ[\w=+/-]{8,})\.ey[A-Z][\w=+/-]{8,}(?:\.[\w=+/-]*)?"
 USERINFO = rb"://(?:[^\s/:@?#\"'<>`]{0,128}:([^\s/@\"'<>`]{1,256})|[A-Za-z0-9_-]{20,255})@[\w\[%{$-]"
+HOST = rb"[\w.-]{1,128}(?:\(|:\d{2,5}\b)"
+BARE_USERINFO = rb"(?:^|[\s\"'`=(,])[\w.-]{1,64}[:/]([^\s:/@\"'`]{6,128})$"
 USER_OPTION = rb"(?:-u|--user)(?:=|[ \t]{0,5})((?:\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"']{1,256}){1,3})"
 VALUE = rb"(\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"']{1,256})"
 QUOTED = rb"\\?[\"']([^\"'\n\\]{1,256})\\?[\"']"
 LINE_CHARS_MAX = 160
+HOST_CHARS_MAX = 64
 
 PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     ("command-password", "sshpass", rb"sshpass[ \t]+-p[ \t]*VALUE", is_password),
@@ -68,7 +71,8 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     ("command-password", "lftp", rb"lftp[ \t]+-u[ \t]+[^\s,]{1,64},VALUE", is_password),
     ("command-password", "net use", rb"net use(?:[ \t]+\S{1,128}){1,2}[ \t]+VALUE[ \t]+/user:", is_password),
     ("command-password", " pass:", rb" pass:VALUE", is_mixed),
-    ("command-password", "zip ", rb"zip [^\n]{0,80}?-P[ \t]*VALUE", is_password),
+    ("command-password", "zip ", rb"zip [^\n]{0,80}?[ \t](?-i:-P)[ \t]*VALUE", is_password),
+    ("command-password", "net user", rb"net user[ \t]+[\w.-]{1,64}[ \t]+VALUE", is_made_up),
     ("command-password", "7z ", rb"7z [^\n]{0,80}?[ \t]-pVALUE", is_password),
     ("command-password", "requirepass|masterauth", rb"(?:requirepass|masterauth)[ \t]+VALUE", is_password),
     ("command-password", "snmp-server", rb"snmp-server community[ \t]+VALUE", is_password),
@@ -99,14 +103,10 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     ("sql-password", "identified by", rb"identified by[ \t]+VALUE", is_mixed),
     (
         "call-password",
-        "networkcredential(|basicauth(|basic_auth(|passwordauthentication(|.login(|auth=(|auth = (",
-        rb"[a-z_.]{1,24}(?:[ \t]?=[ \t]?)?\(\s{0,8}[\"'][^\"'\n]{1,100}[\"']\s{0,4},\s{0,24}QUOTED",
-        is_mixed,
-    ),
-    (
-        "call-password",
-        "directoryentry(|getconnection(",
-        rb"[a-z]{1,24}\((?:\s{0,24}[\"'][^\"'\n]{1,200}[\"']\s{0,4},){2}\s{0,24}QUOTED",
+        "credential(|credentials(|basicauth(|basic_auth(|basic_auth |authentication(|.login(|auth=(|auth = ("
+        "|authenticate(|directoryentry(|getconnection(|signwith(|.sign(|.connect(|wifi.begin(",
+        rb"[a-z_.]{1,24}(?:[ \t]?=[ \t]?)?[( ]\s{0,8}"
+        rb"(?:(?:[\"'][^\"'\n]{1,200}[\"']|[\w.$&]{1,40})\s{0,4},\s{0,24}){1,3}[bfr]?QUOTED",
         is_mixed,
     ),
     (
@@ -117,8 +117,9 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     ),
     (
         "login-password",
-        "login|credential|creds|user",
-        rb"(?:login|credentials?|creds|user(?:name)?)[ \t]{0,4}[:=][ \t]{0,4}[\w.@-]{1,64}[ \t]{0,4}[/|]"
+        "login|credential|creds|user|zugangsdaten|identifiants|credenciales|credenziali",
+        rb"(?:login|credentials?|creds|user(?:name)?|zugangsdaten|identifiants|credenciales|credenziali)"
+        rb"[ \t]{0,4}[:=][ \t]{0,4}[\w.@-]{1,64}[ \t]{0,4}[/|]"
         rb"[ \t]{0,4}VALUE",
         is_mixed,
     ),
@@ -246,12 +247,24 @@ def find_userinfo(view: View, start: int, _end: int) -> SecretFinding | None:
         (match.start(1), match.end(1)) if group else (start + 3, view.data.rindex(b"@", 0, match.end()))
     )
     text, data = view.text[begin:end], view.data[begin:end]
-    if not group and not is_strong(text):
+    # The key in an address of Sentry only lets one send to it, and stands in every page that does.
+    if not group and (not is_strong(text) or b"sentry" in view.data[end : end + HOST_CHARS_MAX]):
         return None
     # The bare word "password" is a password here: addresses with it are copied and used as they are.
     if text.lower() not in CREDENTIAL_NOUNS and is_placeholder(text, data):
         return None
     return SecretFinding("url-password", begin, end)
+
+
+def find_bare_userinfo(view: View, start: int, end: int) -> SecretFinding | None:
+    """The password in `user:password@tcp(host)` and `user/password@host:port`, which name no scheme."""
+    if compile_pattern(HOST).match(view.data, end, end + 160) is None:
+        return None
+    begin = max(0, start - 200)
+    match = compile_pattern(BARE_USERINFO).search(view.data[begin:start])
+    if match is None or not is_made_up(view.text[begin + match.start(1) : start]):
+        return None
+    return SecretFinding("url-password", begin + match.start(1), start)
 
 
 def find_user_option(view: View, start: int, end: int) -> SecretFinding | None:

@@ -50,10 +50,12 @@ TOKEN_CHARS_MIN = 12
 class Join(Enum):
     """What stands between a name and its value."""
 
+    WRAPPED = auto()
     ASSIGN = auto()
     ATTRIBUTE = auto()
     COLON = auto()
     BELOW = auto()
+    LISTED = auto()
     HEADED = auto()
     ELEMENT = auto()
     CALL = auto()
@@ -107,9 +109,10 @@ def take_value(view: View, opener: tuple[int, int], join: Join, *, tight: bool =
 
 
 def whole_end(data: bytes, value: Value) -> int:
-    """Where a value really ends: one that is longer than what was judged is a secret to its end."""
+    """Where a value really ends: one that is longer than what was judged is a secret to its end, and a sign
+    behind it may be its last."""
     if value.end - value.start < VALUE_CHARS_MAX - len(ENDING):
-        return value.end
+        return value.end + (not value.quoted and data[value.end : value.end + 1] in {b"!", b"?", b"*"})
     rest = compile_pattern(UNQUOTED_REST).match(data, value.end, value.end + WHOLE_CHARS_MAX)
     return rest.end() if rest else value.end
 
@@ -118,14 +121,16 @@ def is_secret(value: Value, promise: Promise, *, prose_name: bool) -> bool:
     """Whether a value may be what its name promises."""
     if " " in value.text or "\t" in value.text or is_placeholder(value.text, value.data):
         return False
-    if not value.quoted and _is_expression(value):
+    if not value.quoted and _is_expression(value, promise):
         return False
-    if value.join in {Join.BELOW, Join.HEADED}:
-        is_given = value.join is Join.BELOW or (promise >= Promise.EXPLICIT and value.alone)
+    if value.join in {Join.WRAPPED, Join.BELOW, Join.HEADED}:
+        is_given = value.join is not Join.HEADED or (promise >= Promise.EXPLICIT and value.alone)
         return is_given and looks_random(value.text, BELOW_CHARS_MIN)
     if looks_random(value.text, RANDOM_CHARS_MIN[promise]):
         return (
-            promise is not Promise.SERVICE or value.join in FIRM or value.join in {Join.COLON, Join.ARGUMENT}
+            promise is not Promise.SERVICE
+            or value.join in FIRM
+            or value.join in {Join.COLON, Join.ARGUMENT, Join.CALL}
         )
     if promise is Promise.CREDENTIAL:
         return len(value.text) >= MIXED_CHARS_MIN and (
@@ -173,10 +178,16 @@ def _is_plausible(value: Value, promise: Promise, *, prose_name: bool) -> bool:
     return _is_mixed(value) or (value.quoted and value.join is Join.PROSE)
 
 
-def _is_expression(value: Value) -> bool:
+def _is_expression(value: Value, promise: Promise) -> bool:
     if is_code(value.data) or (value.join is Join.ASSIGN and is_interpolated(value.data)):
         return True
-    return is_dotted(value.data) and not looks_random(value.text, RANDOM_CHARS_MIN[Promise.KEY])
+    if not is_dotted(value.data) or looks_random(value.text, RANDOM_CHARS_MIN[Promise.KEY]):
+        return False
+    # Two words with a dot between them and a number behind are a password that somebody made up.
+    return promise is not Promise.PASSWORD or not (
+        looks_random(value.text, RANDOM_CHARS_MIN[promise])
+        or (value.text[-2:].isdigit() and is_made_up(value.text))
+    )
 
 
 def _is_mixed(value: Value) -> bool:

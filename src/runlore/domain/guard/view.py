@@ -27,6 +27,7 @@ _ASCII = bytes(range(0x80))
 # A few characters are replaced faster one after the other.
 _REPLACED_MAX = 32
 LINE_ENDS = frozenset("\x85\u2028\u2029")
+QUOTATION_MARKS = frozenset("\xab\xbb\u201c\u201d\u201e\u2039\u203a\u300c\u300d\u300e\u300f")
 
 
 def _fill_unencodable(error: UnicodeError) -> tuple[bytes, int]:
@@ -162,6 +163,8 @@ def fold_character(char: str) -> str:
         return char
     if char in LINE_ENDS:
         return "\n"
+    if char in QUOTATION_MARKS:
+        return '"'
     if unicodedata.category(char) == "Cf" or char in INVISIBLE or _is_variation_selector(char):
         return ""
     plain = unicodedata.normalize("NFKC", char)

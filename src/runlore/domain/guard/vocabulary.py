@@ -18,7 +18,7 @@ PASSWORDS = words_in("""
 SECRETS = words_in("secret secrets secrete credential credentials cred creds salt seed")
 TOKENS = words_in("token tokens pat jwt bearer")
 AUTHS = words_in("auth authorization")
-KEYS = words_in("key keys")
+KEYS = words_in("key keys schlüssel schluessel sleutel clé clave chiave chave klucz ключ 密钥 キー")
 EXPLICITS = words_in("""
     apikey apitoken apisecret accesskey accesstoken authtoken authkey secretkey secrettoken privatekey
     clientsecret appsecret appkey accountkey sharedaccesskey signingkey encryptionkey masterkey
@@ -26,7 +26,7 @@ EXPLICITS = words_in("""
     webhooksecret consumersecret connectionstring xapikey phpsessid jsessionid
 """)
 """Names of two words that are often written as one, as in .npmrc files and query parameters."""
-PASSWORD_ENDINGS = ("password", "passwd", "passphrase", "pwd", "pass")
+PASSWORD_ENDINGS = ("password", "passwd", "passphrase", "pwd", "pass", "pw")
 NO_PASSWORDS = words_in("bypass compass encompass trespass surpass overpass underpass")
 """Words with the same ending."""
 EXPLICIT_ENDINGS = ("apikey", "apitoken", "authtoken", "accesstoken", "secretkey", "clientsecret")
@@ -51,7 +51,8 @@ PUBLIC = words_in("""
     public pub publishable csrf xsrf primary foreign partition sort cache hot natural sequence schema
     bucket unique row object routing idempotency dictionary index idx next page continuation cursor
     pagination stop eos bos pad unk mask max min num total input output prompt completion design cancel
-    cancellation known idle ha accelerator answer authenticity verification valid map shortcut hash
+    cancellation known idle ha accelerator answer authenticity verification valid map shortcut hash site
+    sitekey
 """)
 """Words in front of "key" or "token" that make it something anybody may see."""
 ABOUT = words_in("""
@@ -66,7 +67,7 @@ ABOUT = words_in("""
     flows guard service middleware handler kind issuer error errors message prompt placeholder input
     title exchange validation validator strength protection management rate price cost costs window per
     s space map list set level bits bit index idx accessor visibility visible toggle scanning scan
-    detection distance changed updated created test tests spec
+    detection distance changed updated created test tests spec check checking
     go py ts tsx js jsx md json yaml yml toml rs java rb sh txt html css lock
 """)
 """Words after a noun that make it something about the credential, or a file."""
@@ -114,7 +115,7 @@ DIGEST = rb"^(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})$"
 
 NAME_ANCHORS = (
     words_in("pass pw secret cred token pat jwt bearer auth key sessid connectionstring salt seed psk")
-    | {word for word in PASSWORDS if not word.startswith(("pass", "pw"))}
+    | {word for word in PASSWORDS | KEYS if not word.startswith(("pass", "pw", "key"))}
     | {word for word in SERVICES if len(word) >= 5}
 )
 """What the prefilter looks for: every name that promises something has one of these in it."""
