@@ -58,7 +58,7 @@ def find(sorted_keys: Keys, wanted: Keys) -> Positions:
     """Where each wanted key stands among distinct sorted ones; -1 where it does not."""
     high, low = sorted_keys
     found = np.full(wanted.shape[1], -1, dtype=np.int64)
-    position = np.searchsorted(high, wanted[0])
+    position = high.searchsorted(wanted[0])
     pending = np.flatnonzero(position < high.size)
     while pending.size:
         at = position[pending]
@@ -75,7 +75,7 @@ def find(sorted_keys: Keys, wanted: Keys) -> Positions:
 def find_all(sorted_keys: Keys, wanted: bytes) -> Positions:
     """Every position of one key among sorted ones that may repeat."""
     high, low = keys_of([wanted])[:, 0]
-    first, end = (int(np.searchsorted(sorted_keys[0], high, side)) for side in ("left", "right"))
+    first, end = (int(sorted_keys[0].searchsorted(high, side)) for side in ("left", "right"))
     return np.flatnonzero(sorted_keys[1, first:end] == low) + first
 
 

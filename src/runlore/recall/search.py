@@ -54,6 +54,8 @@ from runlore.recall.visibility import LiveSegment, LruCache, Visible
 
 # A list this long is worth a look at whether it has to be read at all.
 _LONG_LIST = 4096
+# Up to so many rows and postings, summing them all up costs less than finding out which can be left out.
+_SUMMED_MAX = 1 << 16
 # How many of the seen rows are followed to the end to raise the floor, and among how many they are chosen.
 _LEADERS_PER_HIT = 2
 _LEADERS_FROM = 1 << 14
@@ -82,17 +84,39 @@ class TermPostings:
 
 
 def best_rows(
-    mask: Mask, wanted: Sequence[TermPostings], *, limit: int, floor: int
+    mask: Mask, wanted: Sequence[TermPostings], *, limit: int, floor: int, summed_max: int = _SUMMED_MAX
 ) -> tuple[Positions, Points]:
     """Every row with at least `floor` points (and one) that is not below the `limit` best, with its points.
 
     Rows with the points of the last of the best are all returned: what breaks their tie is not known here.
+    With no more rows and postings than `summed_max` all of them are summed up.
     """
     if sum(each.gain_max for each in wanted) < max(1, floor):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+    if sum(each.length for each in wanted) + mask.size <= summed_max:
+        return _sum_lists(mask, wanted, limit=limit, floor=max(1, floor))
     ordered = sorted(wanted, key=lambda each: (each.gain_max << 32) // each.length, reverse=True)
     contest = _TopRows(mask, ordered, limit=limit, floor=max(1, floor))
     return contest.decide(contest.gather())
+
+
+def _sum_lists(
+    mask: Mask, wanted: Sequence[TermPostings], *, limit: int, floor: int
+) -> tuple[Positions, Points]:
+    """The same by reading every list to its end, in one go: where there is little, nothing costs less."""
+    rows = np.concatenate([each.postings.rows for each in wanted])
+    gains = np.concatenate([each.postings.impacts for each in wanted]) * np.repeat(
+        np.array([each.weight for each in wanted], dtype=np.float64), [each.length for each in wanted]
+    )
+    # Sums of whole numbers below 2 ** 53 are exact.
+    points = np.bincount(rows, gains, minlength=mask.size)
+    points *= mask
+    best = (points >= floor).nonzero()[0]
+    found = points.take(best)
+    if best.size > limit:
+        able = (found >= greatest(found, limit)).nonzero()[0]
+        best, found = best.take(able), found.take(able)
+    return best, found.astype(np.int32)
 
 
 def points_at(rows: Positions, wanted: Sequence[TermPostings]) -> Points:
@@ -429,7 +453,7 @@ class _Round:
 
     def _totals(self, segment: Segment, rows: Positions, points: Points) -> Numbers:
         age_ms = self._collection.newest_at_ms - segment.created_at_us[rows] // 1000
-        lost = np.searchsorted(_RECENCY_STEPS_MS, age_ms, "right")
+        lost = _RECENCY_STEPS_MS.searchsorted(age_ms, "right")
         states = _STATE_POINTS[segment.category[rows]]
         return TOKEN_SCALE * points.astype(np.int64) + states + (RECENCY_MAX - lost)
 

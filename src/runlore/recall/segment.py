@@ -103,8 +103,8 @@ class Segment:
         return self.category.size
 
     def record_id(self, row: int) -> RecordId:
-        text = self.id_text[self.id_start[row] : self.id_start[row + 1]].tobytes()
-        return RecordId(text.decode("utf-8", "surrogatepass"))
+        start, end = self.id_start[row : row + 2].tolist()
+        return RecordId(self.id_text[start:end].tobytes().decode("utf-8", "surrogatepass"))
 
     def rows_of(self, wanted: Keys) -> Positions:
         place = find(self.id_key, wanted)
@@ -132,8 +132,9 @@ class Segment:
         return np.searchsorted(self.session[self._rows_by_session], sessions)
 
     def postings(self, term: int) -> Postings:
-        here = slice(self.term_start[term], self.term_start[term + 1])
-        return Postings(self.posting_row[here], self.posting_impact[here], int(self.term_impact_max[term]))
+        start, end = self.term_start[term : term + 2].tolist()
+        rows, impacts = self.posting_row[start:end], self.posting_impact[start:end]
+        return Postings(rows, impacts, int(self.term_impact_max[term]))
 
     def lists(self, term: int) -> tuple[Postings, ...]:
         """The same in lists that add up to it."""

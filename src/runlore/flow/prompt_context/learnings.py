@@ -46,8 +46,9 @@ from runlore.ports.store import RecordFilter, RecordLine
 
 # Up to so many learnings are scored without the index.
 _WHOLE_MAX = LOOKED_AT_MAX
-# Of those that an input finds, so many are looked at, in parts: some of them prompts may not see.
-_RANKED_FIRST, _RANKED_MAX = 64, 256
+# Of those that an input finds, so many are looked at, in parts: some of them prompts may not see. Mostly the
+# first part is enough.
+_RANKED_SPARE, _RANKED_FURTHER, _RANKED_MAX = 8, 64, 256
 _SPARE, _READ_AT_ONCE = 4, 16
 # So many times what is wanted by words may be passed by what is nearer.
 _NEAR_SHARE = 2
@@ -331,7 +332,8 @@ def _hits(
 ) -> Iterator[tuple[Ranking, int]]:
     """The best hits in parts, each with the total of the first one behind it; `whole` are all, if known."""
     start, end = 0, first
-    for limit in (_RANKED_FIRST, _RANKED_MAX) if whole is None else (_RANKED_MAX,):
+    steps = (min(first + _RANKED_SPARE, _RANKED_FURTHER), _RANKED_FURTHER, _RANKED_MAX)
+    for limit in steps if whole is None else (_RANKED_MAX,):
         ranking = whole or reading.ranking(query, where=where, limit=limit + 1)
         while start < min(limit, len(ranking.hits)):
             end = min(end, limit)
