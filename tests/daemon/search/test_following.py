@@ -2,7 +2,7 @@
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +13,18 @@ import pytest
 from runlore.daemon.background.workers import Workers
 from runlore.daemon.clock import TimeOrderedIds
 from runlore.daemon.process.server import Health
-from runlore.daemon.search.index_sync import SAVE_AFTER_RECORDS
+from runlore.daemon.search.index_sync import SAVE_AFTER_RECORDS, IndexSync
+from runlore.daemon.search.query_vector import BUILDING
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import WORKSPACE
+from runlore.flow.prompt_context.feeds import IndexChange, RecordFeed
 from runlore.ports import operations as ops
+from runlore.ports.store import Snapshot, StorePosition
 from runlore.recall import RankingIndex, load_index
+from runlore.recall.index import Sizes
 from tests.builders import fact, proposed
 from tests.flow import reference
+from tests.flow.learnings import learn
 from tests.postgres_server import PostgresServer
 from tests.world import World, decision, replayed
 
@@ -317,6 +322,61 @@ def test_a_daemon_is_ready_once_its_indexes_know_all_that_came_in(sqlite_world: 
     known = world.parts.follower._index
     assert known is not None
     assert len(known) == len(came_in)
+
+
+class PausingFeed(RecordFeed):
+    """Tells so many records, and the others once it may go on."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.paused, self.go_on = threading.Event(), threading.Event()
+
+    def changes(self, snapshot: Snapshot, since: StorePosition) -> Iterator[IndexChange]:
+        for number, change in enumerate(super().changes(snapshot, since)):
+            if number == self._count:
+                self.paused.set()
+                assert self.go_on.wait(60)
+            yield change
+
+
+class SmallBatches:
+    """Indexes that know of what they are told after every few records."""
+
+    def empty(self) -> RankingIndex:
+        return RankingIndex(Sizes(tail_documents_max=4, batch_documents_max=10))
+
+    def load(self, path: str) -> None:
+        """Nothing was saved."""
+
+
+@pytest.mark.req("RET-11")
+def test_an_index_that_is_being_built_answers_with_what_it_has_and_says_so(
+    sqlite_world: World, tmp_path: Path
+) -> None:
+    world, feed = sqlite_world, PausingFeed(45)
+    follower = IndexSync(world.parts.store, str(tmp_path / "index"), SmallBatches(), feed)
+    world.parts = replace(world.parts, follower=follower)
+    known = [learn(world, f"Shelf {number} is blue") for number in range(60)]
+
+    def ask(number: int) -> tuple[list[RecordId], str]:
+        found = world.operator.search(ops.SearchRequest(query=f"Shelf {number} is blue", limit=50))
+        best = [hit.record.record_id for hit in found.items]
+        return best, found.remark
+
+    with ThreadPoolExecutor(1) as pool:
+        building = pool.submit(follower.build)
+        assert feed.paused.wait(60)
+        best, remark = ask(5)
+        assert best[0] == known[5].record_id
+        assert remark == BUILDING
+        assert known[50].record_id not in ask(50)[0]
+        # What has moved since is not told as it was.
+        world.operator.revoke(decision(known[5]))
+        assert known[5].record_id not in ask(5)[0]
+        feed.go_on.set()
+        building.result()
+    assert ask(50) == ([known[50].record_id, *ask(50)[0][1:]], "")
+    assert known[5].record_id not in ask(5)[0]
 
 
 @pytest.mark.soak

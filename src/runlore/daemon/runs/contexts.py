@@ -5,7 +5,7 @@ from datetime import datetime
 
 from runlore.daemon.calls.access import asks_privately
 from runlore.daemon.parts import Parts
-from runlore.daemon.search.query_vector import PAST, QueryVector
+from runlore.daemon.search.query_vector import BUILDING, PAST, QueryVector
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Invalid
@@ -69,6 +69,8 @@ def near_query(
     What is asked in a session of which nothing is kept goes to no backend beyond this machine. Whoever may
     not ask at all is told so by whoever answers; until then nothing is sent for it.
     """
+    if parts.follower.is_building:
+        return QueryVector(remark=BUILDING)
     if not parts.meaning.is_configured:
         return QueryVector()
     if as_of is not None:

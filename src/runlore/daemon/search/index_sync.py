@@ -72,6 +72,7 @@ class IndexSync:
         # Told already, and changed by the count all the same: a long transaction holds the position back.
         self._known = 0
         self._unsaved = 0
+        self.is_building = False
         self._kept = RecordCache()
         self._views = ViewCache()
 
@@ -80,7 +81,8 @@ class IndexSync:
     ) -> AnswerT:
         """Answer from one snapshot. The index is caught up with it only where the answer asks for the index.
 
-        What is asked may be asked a second time, so it must not change anything. Words that are looked for in
+        While an index far behind is being built, it answers as far as it has come: nobody waits for it. What
+        is asked may be asked a second time, so it must not change anything. Words that are looked for in
         scopes with much in them will want the index, so where there is one they get it at once.
         """
         if has_words and self._index is not None and self._views.has_large:
@@ -90,6 +92,13 @@ class IndexSync:
             kept, views = self._kept, self._views
             with contextlib.suppress(IndexWanted), self.store.snapshot() as snapshot:
                 return ask(SearchSnapshot(snapshot=snapshot, kept=kept, views=views))
+        index = self._index
+        if self.is_building and index is not None:
+            # What it holds by now answers; whoever asks says that it is not all.
+            kept, views = self._kept, self._views
+            with self.store.snapshot() as snapshot:
+                reading = SearchSnapshot(snapshot=snapshot, kept=kept, views=views, searchable=index.freeze())
+                return ask(replace(reading, is_partial=True))
         return answer_together(lambda readings: ask(readings[0]), self)
 
     def read_with_index(self, snapshot: Snapshot) -> SearchSnapshot:
@@ -114,7 +123,11 @@ class IndexSync:
     def build(self) -> None:
         """Load the index or make it anew, and tell it what has changed, before anybody asks."""
         with self.lock, self.store.snapshot() as snapshot:
-            self._caught_up(snapshot)
+            self.is_building = True
+            try:
+                self._caught_up(snapshot)
+            finally:
+                self.is_building = False
             if self._position is not None:
                 self._known = self._feed.count(snapshot, self._position.cursor, most=_ALL_CHANGES)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from runlore.ports.embedder import Vector
 
 PAST = "a past moment is searched by words alone"
+BUILDING = "the index is still being built: what it does not know yet was not found"
 WORDLESS = "the query has no word to look for: signs, and words that stand everywhere, find nothing"
 _NONE_YET = "nothing that could be found has a vector yet"
 

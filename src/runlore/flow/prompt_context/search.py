@@ -4,7 +4,7 @@ The index follows the store inside the same snapshot that the answer is read fro
 is found by the next search.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
@@ -109,7 +109,8 @@ class IndexWanted(Exception):
 class SearchSnapshot:
     """One snapshot, the index as it stands there, and what was read last; now or at a past moment.
 
-    `near` is the query as a vector. The past has none: vectors are of what is live now.
+    `near` is the query as a vector. The past has none: vectors are of what is live now. Where the index
+    `is_partial`, it is still being built, and what it knows in another revision is not found.
     """
 
     snapshot: Snapshot
@@ -118,6 +119,7 @@ class SearchSnapshot:
     searchable: Searchable | None = None
     past: Past | None = None
     near: Near | None = None
+    is_partial: bool = False
 
     @property
     def records(self) -> Records:
@@ -164,8 +166,19 @@ class SearchSnapshot:
 
     def explain(self, ranking: Ranking, query: str) -> tuple[FoundRecord, ...]:
         """The records behind a ranking, each with the parts of its score."""
+        if self.is_partial:
+            ranking = replace(ranking, hits=tuple(self._present(ranking.hits)))
         found = self._load_analysed({hit.record_id: hit.revision for hit in ranking.hits})
         return explain_ranking(ranking, found, analyse_query(query))
+
+    def _present(self, hits: Sequence[Hit]) -> Iterator[Hit]:
+        """Those of which the snapshot has the revision that the index knows."""
+        versions = {} if self.past is None else self.past.versions
+        stored = self.records.get_many([hit.record_id for hit in hits])
+        for hit in hits:
+            record = versions.get(hit.record_id) or stored.get(hit.record_id)
+            if record is not None and record.revision == hit.revision:
+                yield hit
 
     def newest(self, record_ids: Iterable[RecordId]) -> dict[RecordId, Analysed]:
         wanted = list(record_ids)
