@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from runlore.daemon.calls.access import require_role, require_visible
 from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
@@ -81,5 +81,15 @@ class Bound:
         return self.acting.perform(call, do, lambda kept: kept.records)
 
 
-def decision_call(name: str, decision: ops.Decision) -> Call:
-    return Call(operation=name, request=decision, key=decision.idempotency_key, reason=decision.reason)
+class Reasoned(Protocol):
+    """A request with a key and a reason of its own."""
+
+    @property
+    def idempotency_key(self) -> str | None: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
+def reasoned_call(name: str, request: Reasoned) -> Call:
+    return Call(operation=name, request=request, key=request.idempotency_key, reason=request.reason)

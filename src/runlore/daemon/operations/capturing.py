@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from runlore.daemon.background.jobs import do_due_jobs
-from runlore.daemon.calls.idempotency import Call, Done, Kept
+from runlore.daemon.calls.idempotency import Done, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit
-from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.errors import Refused
@@ -78,12 +78,7 @@ class CaptureActs(Bound):
                 records=append(tx, self.intake(act), [_deletion_episode(present, request.session_id)]),
             )
 
-        call = Call(
-            operation="delete_run_memories",
-            request=request,
-            key=request.idempotency_key,
-            reason=request.reason,
-        )
+        call = reasoned_call("delete_run_memories", request)
         answer = self.acting.perform(call, do, _deleted_again)
         remembering(self.parts).drop(deleted)
         self.parts.run_follower.catch_up()

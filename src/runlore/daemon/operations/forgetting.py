@@ -8,7 +8,7 @@ from runlore.daemon.calls.access import own_session, require_visible
 from runlore.daemon.calls.idempotency import Done
 from runlore.daemon.calls.lookups import storable
 from runlore.daemon.exports import Exports
-from runlore.daemon.operations.bound import Bound, decision_call, operation
+from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.daemon.parts import Parts
 from runlore.daemon.runs.run_access import own_run
 from runlore.daemon.runs.run_ends import remembering
@@ -109,7 +109,7 @@ class ForgetActs(Bound):
             _expect_family(tx, present, shown.sessions)
             return Done(forget_whole_session(tx, present, act), name=present.session_id)
 
-        call = decision_call("forget", decision)
+        call = reasoned_call("forget", decision)
         for _ in range(limits.SESSION_FAMILY_MAX):
             # Each time that fails there is one more of them, and so many are refused.
             try:
@@ -128,7 +128,7 @@ class ForgetActs(Bound):
             requests = forgotten.requests
             return forgotten.records
 
-        return Forgotten(records=self.write(decision_call("forget", decision), do), requests=requests)
+        return Forgotten(records=self.write(reasoned_call("forget", decision), do), requests=requests)
 
     def _find_target(self, collections: Collections, decision: ops.Decision) -> Target:
         name = storable(decision.record_id)

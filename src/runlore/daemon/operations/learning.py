@@ -31,7 +31,7 @@ from runlore.daemon.candidate_sources import (
     checked_evidence,
     require_own_evidence,
 )
-from runlore.daemon.operations.bound import Bound, decision_call, operation
+from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.daemon.operations.projection import bound_then
 from runlore.daemon.runs.contexts import reached_scopes
 from runlore.daemon.runs.run_access import own_run
@@ -131,15 +131,7 @@ class LearningActs(Bound):
 
     @operation
     def publish(self, publication: ops.Publication) -> Record:
-        edits = Edits(
-            content=publication.content,
-            scope=publication.scope,
-            kind=publication.kind,
-            sensitivity=publication.sensitivity,
-            confidence=publication.confidence,
-            expires_at=whole_milliseconds(publication.expires_at),
-            revalidate_at=whole_milliseconds(publication.revalidate_at),
-        )
+        edits = _edits_of(publication)
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             candidate = self.ours(tx, publication.record_id, publication.scope)
@@ -174,13 +166,7 @@ class LearningActs(Bound):
                 )
             ]
 
-        call = Call(
-            operation="publish",
-            request=publication,
-            key=publication.idempotency_key,
-            reason=publication.reason,
-        )
-        published = self.write(call, body)[0]
+        published = self.write(reasoned_call("publish", publication), body)[0]
         self.follow_skills()
         return published
 
@@ -228,7 +214,7 @@ class LearningActs(Bound):
                 return [learning]
             return revoke_learnings(tx, [learning], act)
 
-        revoked = self.write(decision_call("revoke", decision), body)[0]
+        revoked = self.write(reasoned_call("revoke", decision), body)[0]
         self.follow_skills()
         return revoked
 
@@ -253,24 +239,14 @@ class LearningActs(Bound):
             revoked = revoke_learnings(tx, still_revocable(tx.records, found, request.filters, act.at), act)
             return Done(ops.Revoked(items=revoked, dry_run=False), records=revoked)
 
-        call = Call(
-            operation="revoke_matching", request=request, key=request.idempotency_key, reason=request.reason
-        )
+        call = reasoned_call("revoke_matching", request)
         answer = self.acting.perform(call, do, lambda kept: ops.Revoked(items=kept.records, dry_run=False))
         self.follow_skills()
         return answer
 
     @operation
     def supersede(self, request: ops.Supersession) -> Record:
-        edits = Edits(
-            content=request.content,
-            scope=request.scope,
-            kind=request.kind,
-            sensitivity=request.sensitivity,
-            confidence=request.confidence,
-            expires_at=whole_milliseconds(request.expires_at),
-            revalidate_at=whole_milliseconds(request.revalidate_at),
-        )
+        edits = _edits_of(request)
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             old = self.ours(tx, request.record_id)
@@ -293,10 +269,7 @@ class LearningActs(Bound):
                 )
             ]
 
-        call = Call(
-            operation="supersede", request=request, key=request.idempotency_key, reason=request.reason
-        )
-        superseding = self.write(call, body)[0]
+        superseding = self.write(reasoned_call("supersede", request), body)[0]
         self.follow_skills()
         return superseding
 
@@ -323,8 +296,7 @@ class LearningActs(Bound):
                 expect_revision(record, seen.revision)
             return [verify(tx, record, act, support=support, vouching=vouching)]
 
-        call = Call(operation="verify", request=request, key=request.idempotency_key, reason=request.reason)
-        return self.write(call, body)[0]
+        return self.write(reasoned_call("verify", request), body)[0]
 
     @operation
     def feedback(self, note: ops.FeedbackNote) -> Record:
@@ -350,6 +322,18 @@ class LearningActs(Bound):
                 hint="`runlore why RUN` shows what a run was given",
             )
         return run, lock_record(tx, record.record_id)
+
+
+def _edits_of(request: ops.Publication | ops.Supersession) -> Edits:
+    return Edits(
+        content=request.content,
+        scope=request.scope,
+        kind=request.kind,
+        sensitivity=request.sensitivity,
+        confidence=request.confidence,
+        expires_at=whole_milliseconds(request.expires_at),
+        revalidate_at=whole_milliseconds(request.revalidate_at),
+    )
 
 
 def _require_published(record: Record) -> Record:

@@ -12,7 +12,7 @@ from runlore.daemon.calls.access import asks_privately, own_session
 from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, checked_query, number_of, short_text
-from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.daemon.skill_access import (
     UsedSkills,
     all_skills,
@@ -135,12 +135,7 @@ class LibraryActs(Bound):
             return skill
 
         return self._act_on_skill(
-            Call(
-                operation="accept_skill",
-                request=request,
-                key=request.idempotency_key,
-                reason=request.reason,
-            ),
+            reasoned_call("accept_skill", request),
             do,
             about=lambda tx: library.suggestion_of(tx, find_skill(tx)),
         )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from runlore.daemon.calls.access import require_writable
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import radar_records
-from runlore.daemon.operations.bound import Bound, decision_call, operation
+from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.record import Kind, Record, State
@@ -58,10 +58,7 @@ class RadarActs(Bound):
             )
             return [done.finding, done.procedure, done.episode]
 
-        call = Call(
-            operation="radar_adopt", request=request, key=request.idempotency_key, reason=request.reason
-        )
-        records = self.write(call, body)
+        records = self.write(reasoned_call("radar_adopt", request), body)
         return ops.Adoption(finding=records[0], procedure=records[1], episode=records[2])
 
     @operation
@@ -70,7 +67,7 @@ class RadarActs(Bound):
             done = undo_adoption(tx, self.intake(act), self.target(tx, decision))
             return [done.finding, done.procedure, done.episode]
 
-        records = self.write(decision_call("radar_undo", decision), body)
+        records = self.write(reasoned_call("radar_undo", decision), body)
         self.follow_skills()
         return ops.Adoption(finding=records[0], procedure=records[1], episode=records[2])
 

@@ -22,7 +22,7 @@ from runlore.daemon.calls.requests import (
     search_filter,
     whole_milliseconds,
 )
-from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.daemon.search.query_vector import WORDLESS, remark_on
 from runlore.domain import limits
 from runlore.domain.access import Role
@@ -133,15 +133,7 @@ class RecordActs(Bound):
             require_writable(tx, self.caller, proposal.scope)
             return (record_intake.propose_once(tx, self.intake(act), draft),)
 
-        return self.write(
-            Call(
-                operation="propose_profile",
-                request=proposal,
-                key=proposal.idempotency_key,
-                reason=proposal.reason,
-            ),
-            body,
-        )[0]
+        return self.write(reasoned_call("propose_profile", proposal), body)[0]
 
     @operation
     def add_episode(self, episode: ops.Episode) -> Record:

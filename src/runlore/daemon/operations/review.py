@@ -14,7 +14,7 @@ from runlore.daemon.calls.access import (
 from runlore.daemon.calls.idempotency import Call, Done
 from runlore.daemon.calls.lookups import active_records, next_cursor
 from runlore.daemon.calls.requests import checked_limit, first_cursor, place_of
-from runlore.daemon.operations.bound import decision_call, operation
+from runlore.daemon.operations.bound import operation, reasoned_call
 from runlore.daemon.operations.forgetting import ForgetActs
 from runlore.domain import limits
 from runlore.domain.record import Layer, Record, RecordId, StateReason
@@ -112,7 +112,7 @@ class ReviewActs(ForgetActs):
                 )
             ]
 
-        confirmed = self.write(decision_call("confirm", decision), body)[0]
+        confirmed = self.write(reasoned_call("confirm", decision), body)[0]
         self.follow_skills()
         return confirmed
 
@@ -123,7 +123,7 @@ class ReviewActs(ForgetActs):
             is_done = ended_before(candidate, StateReason.REJECTED)
             return [candidate if is_done else reject(tx, candidate, act)]
 
-        return self.write(decision_call("reject", decision), body)[0]
+        return self.write(reasoned_call("reject", decision), body)[0]
 
     @operation
     def rollback(self, decision: ops.Decision) -> ops.RollbackAnswer:
@@ -150,7 +150,7 @@ class ReviewActs(ForgetActs):
             )
 
         answer = self.acting.perform(
-            decision_call("rollback", decision), do, lambda kept: describe(kept.tx, kept.records)
+            reasoned_call("rollback", decision), do, lambda kept: describe(kept.tx, kept.records)
         )
         self.follow_skills()
         return answer
@@ -161,7 +161,7 @@ class ReviewActs(ForgetActs):
             record = self.target(tx, decision)
             return [record if restored_before(tx.records, record) else restore(tx, record, act)]
 
-        return self.write(decision_call("restore", decision), body)[0]
+        return self.write(reasoned_call("restore", decision), body)[0]
 
     @operation
     def compact(self, request: ops.MergeRequest) -> tuple[ops.MergeItem, ...]:

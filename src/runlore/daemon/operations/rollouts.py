@@ -10,7 +10,7 @@ from collections.abc import Callable
 from runlore.daemon.calls.idempotency import Call, Done
 from runlore.daemon.calls.lookups import askable, lock_record
 from runlore.daemon.calls.requests import checked_limit, number_of
-from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.record import RecordId
@@ -118,7 +118,7 @@ class RolloutActs(Bound):
         def do(tx: Transaction, act: Act) -> PromotedSkill:
             return rollouts.revoke(tx, self._ours(tx, request.skill_name), act)
 
-        skill = self._write_promoted(_ending("revoke_promoted", request), do)
+        skill = self._write_promoted(reasoned_call("revoke_promoted", request), do)
         return ops.RevokedSkill(skill=skill, copies_left=self.mounts.copies_left(skill.name))
 
     @operation
@@ -128,7 +128,7 @@ class RolloutActs(Bound):
         def do(tx: Transaction, act: Act) -> PromotedSkill:
             return rollouts.roll_back(tx, self._ours(tx, request.skill_name), act)
 
-        return self._act_on_promoted(_ending("rollback_promoted", request), do)
+        return self._act_on_promoted(reasoned_call("rollback_promoted", request), do)
 
     def _ours(self, tx: Transaction, skill_name: str) -> PromotedSkill:
         """A promoted skill, read once the scope that all their learnings are of, and the skills, are ours."""
@@ -165,10 +165,6 @@ class RolloutActs(Bound):
             for remark in self.parts.library.project([row]):
                 _log.warning("the file of a promoted skill is behind its record: %s", remark)
         return skill
-
-
-def _ending(operation_name: str, request: ops.RevokePromoted) -> Call:
-    return Call(operation=operation_name, request=request, key=request.idempotency_key, reason=request.reason)
 
 
 def _source(record_id: RecordId) -> RecordId:
