@@ -65,7 +65,7 @@ def all_locations(environment: Mapping[str, str], home: str) -> Iterator[tuple[s
 def agent_without_reader(head: bytes, path: str) -> str:
     """The agent that a file may be of, of those that nobody reads; empty where it is of none of them."""
     for line in first_objects(head)[:4]:
-        if agent := _agent_of(line):
+        if agent := next((agent for agent, is_of in _MARKS if is_of(line)), ""):
             return agent
     if b'"parentUuid":' in head and b'"parts":[' in head:
         return "Qwen Code"
@@ -92,10 +92,6 @@ def _gemini_history(head: bytes, path: str) -> str:
         is_told = os.path.isdir(os.path.join(os.path.dirname(path), "chats"))
         return "" if is_told else "Gemini CLI, its log of requests"
     return "Gemini CLI, an older history" if {"role", "parts"} <= keys else ""
-
-
-def _agent_of(line: Plain) -> str:
-    return next((agent for agent, is_of in _MARKS if is_of(line)), "")
 
 
 def _type_of(line: Plain) -> str:

@@ -287,7 +287,7 @@ def is_part_file(head: bytes, path: str) -> bool:
     if not path.endswith(".json") or len(parts) < 4:
         return False
     root = Path(path).parents[2]
-    is_new = parts[-3] in ("message", "part", "session_diff", "todo") and _has_sessions(root)
+    is_new = parts[-3] in ("message", "part", "session_diff", "todo") and (root / "session").is_dir()
     is_old = "session" in parts[-5:-2] and ("message" in parts[-4:-2] or "part" in parts[-4:-2])
     return (is_new or is_old) and frozenset(top_keys(head)) >= {"id"}
 
@@ -376,7 +376,3 @@ def _order(told: Plain) -> tuple[float, str]:
 def _safe(id: str) -> str:
     """An id as a name in a folder: one that would lead out of it leads nowhere."""
     return id if id and os.sep not in id and id not in (".", "..") and "\x00" not in id else "-"
-
-
-def _has_sessions(root: Path) -> bool:
-    return (root / "session").is_dir()

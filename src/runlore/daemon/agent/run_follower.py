@@ -71,7 +71,7 @@ class RunFollower:
             heard = self._wait(live, place)
             place = heard.place
             yield from self._relay(heard)
-            if self._is_beat_due():
+            if self.beat_s is not None and time.monotonic() - self._told_at >= self.beat_s:
                 self._told_at = time.monotonic()
                 yield ops.RunEvent(kind=ops.RunEventKind.BEAT, data={})
 
@@ -127,9 +127,6 @@ class RunFollower:
             return live.since(place, wait_s)
         self.parts.agent.idle(wait_s)
         return LiveEvents(place=place)
-
-    def _is_beat_due(self) -> bool:
-        return self.beat_s is not None and time.monotonic() - self._told_at >= self.beat_s
 
     def _telling(self, event: ops.RunEvent) -> ops.RunEvent:
         self._told_at = time.monotonic()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import field
 
 from runlore.domain import limits
-from runlore.domain.guard import SecretFinding, secret_spans
+from runlore.domain.guard import secret_spans
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
@@ -98,7 +98,7 @@ class StreamRedactor:
             parts.append(self._known[at : max(at, span.start)])
             # What goes on where a marker was told already needs no second one.
             if span.start >= self._marked:
-                parts.append(_marker(span))
+                parts.append(f"<redacted:{span.rule}>")
             at = self._marked = span.end
         parts.append(self._known[at : max(at, end)])
         self._told = max(at, end)
@@ -110,10 +110,6 @@ class StreamRedactor:
         self._told -= gone
         self._marked = max(0, self._marked - gone)
         return "".join(parts)
-
-
-def _marker(span: SecretFinding) -> str:
-    return f"<redacted:{span.rule}>"
 
 
 _CUT = "\n[more is told when the call has ended]\n"
