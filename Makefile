@@ -22,7 +22,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
 
 up: setup-run ## set everything up and start Runlore in the background
-	@$(in_venv) runlore.cli.start
+	@$(in_venv) scripts.start
 
 tour: setup-run ## take a short tour on a scratch state root
 	@$(in_venv) scripts.tour

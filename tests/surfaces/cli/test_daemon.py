@@ -416,7 +416,7 @@ def end(runlore: Runlore) -> Outcome:
 def begun(runlore: Runlore, port: int, *words: str) -> Outcome:
     """What `make up` runs, or another command, where the settings name a port."""
     done = subprocess.run(
-        [sys.executable, "-m", *(words or ["runlore.cli.start"])],
+        [sys.executable, "-m", *(words or ["scripts.start"])],
         env={**os.environ, **runlore.environment, "RUNLORE_PORT": str(port)},
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""What `make up` does once everything is set up: `python -m runlore.cli.start`.
+"""What `make up` does once everything is set up: `python -m scripts.start`.
 
 It starts a daemon where none is running, on another port where its own is taken, and goes on with
 `runlore init`; without a terminal it shows the status, and tells what to try next. Calling it again does no
