@@ -32,8 +32,8 @@ _PLACE = re.compile("@([0-9]{1,4})")
 def remember_answer(place: str, plain: object) -> None:
     """Keep the ids of what a command shows to a person: of a list, or of one thing. A list that names nothing
     leaves nothing of the one before."""
-    told = plain if isinstance(plain, dict) else {}
-    listed = told.get("items") if "items" in told else [told]
+    document = plain if isinstance(plain, dict) else {}
+    listed = document.get("items") if "items" in document else [document]
     ids = [_id_of(each) for each in listed] if isinstance(listed, list | tuple) else []
     if not os.path.isdir(os.path.dirname(place)):
         return
@@ -41,7 +41,7 @@ def remember_answer(place: str, plain: object) -> None:
     before = windows.pop(window, None)
     if ids and all(ids):
         # What is counted by kind is the inbox, which prints its ids short.
-        is_inbox = "counts" in told and "items" in told
+        is_inbox = "counts" in document and "items" in document
         printed = short_ids(filter(None, ids)) if is_inbox else {}
         windows[window] = {"ids": ids, "short": {short: each for each, short in printed.items()}}
     elif before is None:
@@ -145,13 +145,13 @@ def _shared_chars(one: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
 
 
-def _id_of(told: object) -> str | None:
-    values = told if isinstance(told, dict) else {}
+def _id_of(item: object) -> str | None:
+    values = item if isinstance(item, dict) else {}
     for key in _ID_KEYS:
-        found = values.get(key, getattr(told, key, None))
+        found = values.get(key, getattr(item, key, None))
         if isinstance(found, str) and found:
             return found
-    inner = getattr(told, "run", None) if not isinstance(told, dict) else None
+    inner = getattr(item, "run", None) if not isinstance(item, dict) else None
     return _id_of(inner) if inner is not None else None
 
 
@@ -164,10 +164,10 @@ def _read_window(place: str) -> dict[str, Any]:
 def _read(place: str) -> dict[str, Any]:
     try:
         with open(place, "rb") as file:
-            told = orjson.loads(file.read(1_000_000))
+            document = orjson.loads(file.read(1_000_000))
     except (OSError, orjson.JSONDecodeError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _window() -> str:

@@ -115,32 +115,32 @@ def _unreadable_failure(error: Exception, provider: Provider, asked: str) -> Mod
 
 def _status_failure(error: theirs.ModelAPIError, provider: Provider, asked: str) -> ModelFailure | None:
     """What a server's error means; None where it is no answer by status."""
-    told = error_details(error, provider)
+    why = error_details(error, provider)
     if isinstance(error, theirs.ModelRateLimitError | theirs.ModelQuotaExceededError):
-        return _rate_limit_failure(error, asked, told)
+        return _rate_limit_failure(error, asked, why)
     if isinstance(error, theirs.ModelAuthenticationError):
         return ModelFailure(
-            f"{asked} does not accept {'the key' if provider.api_key else 'a question without a key'}{told}",
+            f"{asked} does not accept {'the key' if provider.api_key else 'a question without a key'}{why}",
             code="model.key",
             hint=f"check {provider.api_key_env or f'api_key_env of models.providers.{provider.name}'},"
             " and that its key may use this model",
         )
     if isinstance(error, theirs.ModelNotFoundError):
         return ModelFailure(
-            f"{provider.name} knows no model {asked.partition(':')[2]!r}{told}",
+            f"{provider.name} knows no model {asked.partition(':')[2]!r}{why}",
             code="model.unknown",
             hint=f"check its name, and that {provider.base_url} is the right base_url",
         )
     if isinstance(error, theirs.ModelContextWindowExceededError):
         return ModelFailure(
-            f"the question is too long for {asked}{told}",
+            f"the question is too long for {asked}{why}",
             code="model.failed",
             hint="set a model with a larger window",
         )
     if isinstance(error, theirs.ModelHTTPError):
         wait = _wait(error)
         return ModelFailure(
-            f"{asked} answered with an error{told}",
+            f"{asked} answered with an error{why}",
             code="model.failed",
             hint="try again later; where it goes on, check the model and the base_url of its provider",
             retry_after_s=wait,
@@ -149,16 +149,16 @@ def _status_failure(error: theirs.ModelAPIError, provider: Provider, asked: str)
     return None
 
 
-def _rate_limit_failure(error: theirs.ModelAPIError, asked: str, told: str) -> ModelFailure:
+def _rate_limit_failure(error: theirs.ModelAPIError, asked: str, why: str) -> ModelFailure:
     if isinstance(error, theirs.ModelQuotaExceededError):
         return ModelFailure(
-            f"the account's credit for {asked} is used up{told}",
+            f"the account's credit for {asked} is used up{why}",
             code="model.rate-limited",
             hint="top the account up, or set another model",
         )
     wait = _wait(error)
     return ModelFailure(
-        f"{asked} is asked too often{told}",
+        f"{asked} is asked too often{why}",
         code="model.rate-limited",
         hint="try again later" if wait is None else f"try again in {wait:.0f} s",
         retry_after_s=wait,
@@ -173,8 +173,8 @@ def error_details(error: theirs.ModelAPIError, provider: Provider) -> str:
     short = [
         code for code in codes if isinstance(code, str) and _CODE.fullmatch(code) and code != provider.api_key
     ]
-    told = ", ".join([*status, *dict.fromkeys(short)])
-    return f" ({told})" if told else ""
+    message = ", ".join([*status, *dict.fromkeys(short)])
+    return f" ({message})" if message else ""
 
 
 def _wait(error: theirs.ModelAPIError) -> float | None:
@@ -247,15 +247,15 @@ def is_too_long(error: theirs.ModelAPIError) -> bool:
         return True
     if not isinstance(error, theirs.ModelRequestRejectedError) or not is_about_the_form(error):
         return False
-    told = _error_text(error.body)
-    return any(words in told for words in _TOO_LONG)
+    message = _error_text(error.body)
+    return any(words in message for words in _TOO_LONG)
 
 
 def _error_text(body: object) -> str:
     """What a server says of its error, to be searched and nothing else."""
     inner = body.get("error", body) if isinstance(body, Mapping) else body
-    told = [inner.get(name) for name in ("type", "message")] if isinstance(inner, Mapping) else [inner]
-    return " ".join(text[:_ERROR_CHARS_READ] for text in told if isinstance(text, str)).lower()
+    message = [inner.get(name) for name in ("type", "message")] if isinstance(inner, Mapping) else [inner]
+    return " ".join(text[:_ERROR_CHARS_READ] for text in message if isinstance(text, str)).lower()
 
 
 def broke_off(provider: Provider, name: str) -> ModelFailure:

@@ -250,8 +250,8 @@ def _entries(lines: Sequence[str]) -> Iterator[list[str]]:
 
 def _quote(value: str, below: Sequence[str]) -> str:
     """A value and its further lines as one text; of a block, the lines as they are."""
-    told = [] if _BLOCK.match(value) else [value]
-    text = " ".join(filter(None, (line.strip() for line in (*told, *below) if not line.startswith("#"))))
+    first = [] if _BLOCK.match(value) else [value]
+    text = " ".join(filter(None, (line.strip() for line in (*first, *below) if not line.startswith("#"))))
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         text = text[1:-1]
     return "'" + text.replace("'", "''") + "'"

@@ -59,15 +59,19 @@ def read_manifest(folder: Folder, name: str) -> Manifest:
     """The list of a folder; an empty one where it is missing, damaged, a link, or too large."""
     try:
         content = folder.read(name, BYTES_MAX)
-        told = {} if content is None else orjson.loads(content)
+        document = {} if content is None else orjson.loads(content)
     except (RunloreError, ValueError):
         return Manifest()
-    if not isinstance(told, dict) or told.get("format") != FORMAT or not isinstance(told.get("skills"), dict):
+    if (
+        not isinstance(document, dict)
+        or document.get("format") != FORMAT
+        or not isinstance(document.get("skills"), dict)
+    ):
         return Manifest()
-    made = told.get("made", [])
-    stored = told.get("stored", {})
+    made = document.get("made", [])
+    stored = document.get("stored", {})
     return Manifest(
-        written={key: _digests(each) for key, each in told["skills"].items() if is_valid_name(key)},
+        written={key: _digests(each) for key, each in document["skills"].items() if is_valid_name(key)},
         stored=_read_stored(stored) if isinstance(stored, dict) else {},
         made=tuple(each for each in made if isinstance(each, str))[:_MADE_MAX]
         if isinstance(made, list)
@@ -76,18 +80,18 @@ def read_manifest(folder: Folder, name: str) -> Manifest:
 
 
 def write_manifest(folder: Folder, name: str, manifest: Manifest) -> None:
-    told = {
+    document = {
         "format": FORMAT,
         "skills": dict(manifest.written),
         **({"made": manifest.made} if manifest.made else {}),
         **({"stored": _to_json(manifest.stored)} if manifest.stored else {}),
     }
     options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
-    folder.write(name, orjson.dumps(told, option=options))
+    folder.write(name, orjson.dumps(document, option=options))
 
 
-def _digests(told: object) -> tuple[str, ...]:
-    listed = told if isinstance(told, list) else [told]
+def _digests(value: object) -> tuple[str, ...]:
+    listed = value if isinstance(value, list) else [value]
     return tuple(each for each in listed if isinstance(each, str) and _DIGEST.match(each))[:_DIGESTS_MAX]
 
 
@@ -95,9 +99,9 @@ def _to_json(stored: Mapping[str, StoredAs]) -> dict[str, list[str | int]]:
     return {name: [each.store, each.skill_id, each.revision] for name, each in stored.items()}
 
 
-def _read_stored(told: Mapping[str, object]) -> dict[str, StoredAs]:
+def _read_stored(plain: Mapping[str, object]) -> dict[str, StoredAs]:
     known: dict[str, StoredAs] = {}
-    for name, each in told.items():
+    for name, each in plain.items():
         match each:
             case [str(store), str(skill_id), int(revision)]:
                 known[name] = StoredAs(store=store, skill_id=skill_id, revision=revision)

@@ -62,10 +62,10 @@ class MountLists:
         """What was noted at the last look at all folders; empty where nothing was."""
         try:
             with self._open_lists(make=False) as lists:
-                told = None if lists is None else lists.read(SEEN, _SEEN_BYTES_MAX)
+                content = None if lists is None else lists.read(SEEN, _SEEN_BYTES_MAX)
         except RunloreError:
             return ""
-        return "" if told is None else told.decode(errors="replace")
+        return "" if content is None else content.decode(errors="replace")
 
     def note_seen(self, seen: str) -> None:
         """Note how all folders stood, for the next process that looks."""

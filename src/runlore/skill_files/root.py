@@ -90,8 +90,8 @@ class SkillRoot:
                     status = status_of(root, path)
                     if status is not None:
                         newest = max(newest, status.st_ctime_ns)
-                        told = (status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns)
-                        seen.update(f"{path!r}{told}{status.st_ctime_ns}\n".encode())
+                        identity = (status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns)
+                        seen.update(f"{path!r}{identity}{status.st_ctime_ns}\n".encode())
         return "" if time.time_ns() - newest < self._settled_ns else seen.hexdigest()
 
     def scan(self) -> tuple[FoundSkillFile, ...]:
@@ -190,10 +190,10 @@ class SkillRoot:
             if root is None or root.status(name) is None:
                 return None
             try:
-                told = json.loads(root.read(name, _MIRROR_BYTES_MAX) or b"")
+                document = json.loads(root.read(name, _MIRROR_BYTES_MAX) or b"")
             except (Invalid, Refused, ValueError, RecursionError):
                 return {}
-        return told if isinstance(told, dict) else {}
+        return document if isinstance(document, dict) else {}
 
     def read(self, text: str, *, folder: str = "") -> ReadSkill:
         return skill_text.read_skill(without_secret("the skill", text), folder=folder)

@@ -30,9 +30,9 @@ _SHOWN_CHARS = 80
 
 @dataclass(frozen=True, kw_only=True)
 class CachedFile:
-    """A file as it was read: what it was told by, what it is recognised by, what it says."""
+    """A file as it was read: its state on disk, what it is recognised by, what it says."""
 
-    told: tuple[int, ...]
+    state: tuple[int, ...]
     digest: str
     read: ReadSkill
 
@@ -49,13 +49,13 @@ class RootScan:
 
     def at(self, root: Folder, name: str, manifest: Manifest) -> FoundSkillFile | None:
         """What a folder holds; None where it is none of a skill."""
-        told = self._file_state(root, name)
+        state = self._file_state(root, name)
         known = self._before.get(name)
-        if known is None or told is None or known.told != told:
+        if known is None or state is None or known.state != state:
             found = look_at(root, name, manifest)
-            if found is None or found.read is None or told is None:
+            if found is None or found.read is None or state is None:
                 return found
-            known = CachedFile(told=told, digest=digest_of(found.read.text.encode()), read=found.read)
+            known = CachedFile(state=state, digest=digest_of(found.read.text.encode()), read=found.read)
         self._left -= len(known.read.text)
         if self._left >= 0:
             self.kept[name] = known

@@ -10,7 +10,7 @@ def read_skill(text: str, *, folder: str = "") -> ReadSkill:
     """Read a skill of a folder; Invalid (`skill.document`, `skill.size`) where it is none."""
     front = front_matter_of(text)
     try:
-        told = document_from_front(front.fields, front.body, folder)
+        parsed = document_from_front(front.fields, front.body, folder)
     except Invalid as error:
         if not front.problem:
             raise
@@ -20,8 +20,8 @@ def read_skill(text: str, *, folder: str = "") -> ReadSkill:
             sentence, code="skill.document", hint="mend that line, or put its text into quotes"
         ) from None
     return ReadSkill(
-        document=told.document,
+        document=parsed.document,
         text=text,
-        remarks=(*front.remarks, *told.remarks),
-        provenance=told.provenance,
+        remarks=(*front.remarks, *parsed.remarks),
+        provenance=parsed.provenance,
     )

@@ -112,14 +112,14 @@ def sent_bytes(body: JsonObject) -> int:
         return len(repr(body)) * _CHARACTER_BYTES
 
 
-def plain_id(told: str) -> str:
+def plain_id(text: str) -> str:
     """An id as a program makes one; of anything else, such as a path, no more than what identifies it."""
-    return told if _PLAIN_ID.fullmatch(told) else digest_of(told)
+    return text if _PLAIN_ID.fullmatch(text) else digest_of(text)
 
 
-def digest_of(told: str) -> str:
+def digest_of(text: str) -> str:
     """What identifies a text and says nothing of it."""
-    return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 class Assembly:
@@ -339,8 +339,8 @@ class Assembly:
     def _be_storable(self) -> None:
         """A run begins: make of what is known what can be kept."""
         for name in (*_FACTS, "title"):
-            if not is_storable(told := getattr(self, name)):
-                setattr(self, name, make_storable(told))
+            if not is_storable(text := getattr(self, name)):
+                setattr(self, name, make_storable(text))
         self._note_folder()
         self._had_folder = self.folder
 
@@ -375,24 +375,24 @@ class Assembly:
         for session in list(self._lanes):
             if session != self.session and session not in had_runs[-_LANES_CARRIED_MAX:]:
                 del self._lanes[session]
-        told: dict[str, str | int] = {
+        carried: dict[str, str | int] = {
             name: digest_of(value) if name in HIDDEN_FACTS else make_storable(value)
             for name in _FACTS
             if (value := getattr(self, name))
         }
         self._note_folder()
         if self._is_mixed:
-            told[_MIXED] = 1
+            carried[_MIXED] = 1
         if self.session:
-            told["session"] = self.session
+            carried["session"] = self.session
         for session, lane in self._lanes.items():
             if lane.runs:
-                told[_RUNS + session] = lane.runs
-                told[_NEXT + session] = lane.next_number
+                carried[_RUNS + session] = lane.runs
+                carried[_NEXT + session] = lane.next_number
             if lane.outside:
-                told[_OUTSIDE + session] = lane.outside
+                carried[_OUTSIDE + session] = lane.outside
         place = self._place
-        return Position(offset=place.start, line=place.number, carried=told | self.carried)
+        return Position(offset=place.start, line=place.number, carried=carried | self.carried)
 
     def _take_up(self, carried: Mapping[str, str | int]) -> None:
         for name, value in carried.items():

@@ -178,18 +178,18 @@ class ClaudeCodeParser:
         if is_housekeeping(line):
             return ""
         try:
-            told = value_of(line)
+            record = value_of(line)
         except ValueError:
             return BROKEN
-        return self.tell(told) if type(told) is dict else NO_OBJECT
+        return self.tell(record) if type(record) is dict else NO_OBJECT
 
-    def tell(self, told: Plain) -> str:
-        kind = told.get("type")
+    def tell(self, record: Plain) -> str:
+        kind = record.get("type")
         if self._assembly.here.number < self._told_until and kind != _QUEUE:
             return ""
         tell = self._tellers.get(kind) if type(kind) is str else None
         if tell is not None:
-            return tell(told)
+            return tell(record)
         return "" if type(kind) is str and kind in _HOUSEKEEPING else UNKNOWN
 
     def end(self) -> None:
@@ -454,10 +454,10 @@ class ClaudeCodeParser:
             text = shorten(text)
             self._assembly.add(_MESSAGE, {"text": text}, self._moment(self._text_at), chars=len(text))
 
-    def _moment(self, told: object) -> datetime | None:
+    def _moment(self, written: object) -> datetime | None:
         """When that was. What stands in one line is often asked for twice."""
-        if told is not self._time_told:
-            self._time_told, self._time = told, moment(told)
+        if written is not self._time_told:
+            self._time_told, self._time = written, moment(written)
         return self._time
 
     def _tell_usage(self, usage: Plain, at: object) -> None:

@@ -210,19 +210,19 @@ class _CodexParser:
 
     def _tell(self, line: bytes) -> str:
         try:
-            told = parse_json(line)
+            record = parse_json(line)
         except ValueError:
             return BROKEN
-        if type(told) is not dict:
+        if type(record) is not dict:
             return NO_OBJECT
-        payload, at = told.get("payload"), told.get("timestamp")
+        payload, at = record.get("payload"), record.get("timestamp")
         if type(payload) is not dict:
-            return self._flat(told)
-        if self._chain.is_repeating and told.get("type") != "session_meta":
+            return self._flat(record)
+        if self._chain.is_repeating and record.get("type") != "session_meta":
             self._chain.is_own(text_of(payload.get("turn_id")), at)
             if self._chain.is_passed_over:
                 return ""
-        kind = text_of(told.get("type"))
+        kind = text_of(record.get("type"))
         if handler := self._kinds.get(kind):
             return handler(payload, at)
         return "" if kind in KINDS else UNKNOWN
@@ -264,16 +264,16 @@ class _CodexParser:
             self._know_origin(payload)
         return ""
 
-    def _know_origin(self, told: Plain) -> None:
+    def _know_origin(self, meta: Plain) -> None:
         """What a session began with: nothing, the history of another, or the words of another agent."""
         carried = self._assembly.carried
         carried.pop(_OF_AGENT, None)
         carried.pop(_PARENT, None)
-        if "subagent" in object_of(told.get("source")):
+        if "subagent" in object_of(meta.get("source")):
             carried[_OF_AGENT] = 1
-            if parent := _parent_of(told):
+            if parent := _parent_of(meta):
                 carried[_PARENT] = plain_id(parent)
-        if text_of(told.get("forked_from_id")) and not self._assembly.has_runs:
+        if text_of(meta.get("forked_from_id")) and not self._assembly.has_runs:
             self._assembly.outside(EARLIER_CONVERSATION)
 
     def _note_compaction(self, _payload: Plain, _at: object) -> str:
@@ -368,23 +368,23 @@ class _CodexParser:
         self._assembly.title = title or self._assembly.title
         return ""
 
-    def _flat(self, told: Plain) -> str:
+    def _flat(self, item: Plain) -> str:
         """A line of the first versions: an item without its envelope."""
-        at = told.get("timestamp") or told.get("created_at")
-        if "record_type" in told or told.get("type") == "error":
+        at = item.get("timestamp") or item.get("created_at")
+        if "record_type" in item or item.get("type") == "error":
             return ""
-        if type(told.get("id")) is str and "type" not in told and "role" not in told:
-            return self._session(told, at)
-        if text_of(told.get("type")) in KINDS:
+        if type(item.get("id")) is str and "type" not in item and "role" not in item:
+            return self._session(item, at)
+        if text_of(item.get("type")) in KINDS:
             return UNKNOWN
-        self._assembly.model = text_of(told.get("model"))[: limits.MODEL_CHARS_MAX] or self._assembly.model
-        return self._item(told, at)
+        self._assembly.model = text_of(item.get("model"))[: limits.MODEL_CHARS_MAX] or self._assembly.model
+        return self._item(item, at)
 
 
-def _parent_of(told: Plain) -> str:
+def _parent_of(meta: Plain) -> str:
     """The session that began a subagent's: it is named in one place or another, or forked from."""
-    spawned = object_of(object_of(object_of(told.get("source")).get("subagent")).get("thread_spawn"))
-    named = (spawned.get("parent_thread_id"), told.get("parent_thread_id"), told.get("forked_from_id"))
+    spawned = object_of(object_of(object_of(meta.get("source")).get("subagent")).get("thread_spawn"))
+    named = (spawned.get("parent_thread_id"), meta.get("parent_thread_id"), meta.get("forked_from_id"))
     return next(filter(None, map(text_of, named)), "")
 
 
@@ -400,10 +400,10 @@ def _content(payload: Plain) -> str:
 
 def _is_rollout(line: bytes) -> bool:
     try:
-        told = object_of(parse_json(line))
+        record = object_of(parse_json(line))
     except ValueError:
         return False
-    return text_of(told.get("type")) in KINDS and type(told.get("payload")) is dict
+    return text_of(record.get("type")) in KINDS and type(record.get("payload")) is dict
 
 
 def _is_flat(lines: list[bytes]) -> bool:
@@ -411,12 +411,12 @@ def _is_flat(lines: list[bytes]) -> bool:
     has_mark = False
     for line in lines:
         try:
-            told = object_of(parse_json(line))
+            record = object_of(parse_json(line))
         except ValueError:
             continue
-        kind = told.get("type", told.get("record_type"))
+        kind = record.get("type", record.get("record_type"))
         needed = FLAT_ITEMS.get(kind) if type(kind) is str else FLAT_MESSAGE
-        if needed is None or not any(told.keys() >= keys for keys in needed):
+        if needed is None or not any(record.keys() >= keys for keys in needed):
             return False
         has_mark |= type(kind) is str and kind != "message"
     return has_mark

@@ -169,14 +169,14 @@ class Calls:
         if program := self._waits.pop(id, "") or (id if id in self._programs else ""):
             self._program_output(program, output, at)
             return ""
-        told = read_output(output)
+        answer = read_output(output)
         if poll := self._polls.pop(id, None):
             origin, is_told = poll
             if is_told:
-                self._answer(id, ToolOutput(text=told.text), at)
-            self._answer(origin, told, at)
+                self._answer(id, ToolOutput(text=answer.text), at)
+            self._answer(origin, answer, at)
         else:
-            self._answer(id, told, at)
+            self._answer(id, answer, at)
         return ""
 
     def result(self, payload: Plain, at: object) -> str:
@@ -222,14 +222,14 @@ class Calls:
 
     def _program_output(self, program: str, output: object, at: object) -> None:
         inner = self._programs[program]
-        told = read_program_output(output)
-        if told.cell:
-            _keep(self._cells, told.cell, program)
-        answers = None if told.cell else align_outputs(told, len(inner))
+        parsed = read_program_output(output)
+        if parsed.cell:
+            _keep(self._cells, parsed.cell, program)
+        answers = None if parsed.cell else align_outputs(parsed, len(inner))
         if answers is None:
-            if told.parts:
+            if parsed.parts:
                 # Which command said what, and how it ended, is not told: this decides nothing about any.
-                self._answer(program, ToolOutput(text=shorten("\n".join(told.parts))), at)
+                self._answer(program, ToolOutput(text=shorten("\n".join(parsed.parts))), at)
             return
         for (own, origin), answer in zip(inner, answers, strict=True):
             self._answer(origin or own, answer, at)
@@ -242,21 +242,21 @@ class Calls:
             self._commands[id] = _Command()
             self._by_text[text] = id
 
-    def _answer(self, id: str, told: ToolOutput, at: object) -> None:
+    def _answer(self, id: str, output: ToolOutput, at: object) -> None:
         id = id[: limits.ID_CHARS_MAX]
-        code = told.exit_code if told.exit_code is not None else self._exits.get(id)
-        if told.process and code is None:
-            _keep(self._processes, told.process, id)
+        code = output.exit_code if output.exit_code is not None else self._exits.get(id)
+        if output.process and code is None:
+            _keep(self._processes, output.process, id)
         if command := self._commands.get(id):
             command.is_answered = True
             command.is_settled |= code is not None
-        text = told.text
-        if told.process and code is None:
-            text = shorten(f"{_STILL_RUNS} {told.process}\n{text}")
+        text = output.text
+        if output.process and code is None:
+            text = shorten(f"{_STILL_RUNS} {output.process}\n{text}")
         body: dict[str, JsonValue] = {"call_id": id, "output": text}
         if code is not None:
             body["exit_code"] = code
-        if told.is_error:
+        if output.is_error:
             body["is_error"] = True
         self._assembly.add(EventType.TOOL_RESULT, body, moment(at), chars=len(text))
 
@@ -286,12 +286,12 @@ def _arguments(value: object) -> dict[str, JsonValue]:
     """Arguments as an object. A text that was cut off is kept as a text: what would have run is not known."""
     if type(value) is str:
         try:
-            told = parse_json(value.encode(errors="replace"))
+            parsed = parse_json(value.encode(errors="replace"))
         except ValueError:
             return {"text": shorten(value)} if value else {}
-        if type(told) is dict and len(value) <= limits.TOLD_TEXT_CHARS_MAX and _is_shallow(value):
-            return cast("dict[str, JsonValue]", told)
-        value = told if type(told) is dict else {"text": told if type(told) is str else value}
+        if type(parsed) is dict and len(value) <= limits.TOLD_TEXT_CHARS_MAX and _is_shallow(value):
+            return cast("dict[str, JsonValue]", parsed)
+        value = parsed if type(parsed) is dict else {"text": parsed if type(parsed) is str else value}
     found = bound_value(value) if type(value) is dict else {}
     return found if type(found) is dict else {}
 
@@ -335,8 +335,8 @@ def read_output(output: object) -> ToolOutput:
     if type(output) is dict:
         return _read_object(object_of(output))
     text = _join_texts(output)
-    if text.startswith("{") and (told := _json(text)) and ("metadata" in told or "exit_code" in told):
-        return _read_object(told)
+    if text.startswith("{") and (parsed := _json(text)) and ("metadata" in parsed or "exit_code" in parsed):
+        return _read_object(parsed)
     if header := _tool_header(text):
         code = int(header[1]) if header[1] else None
         return ToolOutput(text=shorten(text[header.end() :]), exit_code=code, process=header[2] or "")
@@ -381,20 +381,20 @@ def align_outputs(program: ProgramOutput, calls: int) -> Sequence[ToolOutput] | 
 
 def _read_part(text: str) -> ToolOutput:
     """A text that a program put out: the answer of a command as JSON, or only its output."""
-    if text.startswith("{") and (told := _json(text)) and ("exit_code" in told or "session_id" in told):
-        return _read_object(told)
+    if text.startswith("{") and (parsed := _json(text)) and ("exit_code" in parsed or "session_id" in parsed):
+        return _read_object(parsed)
     return ToolOutput(text=shorten(text))
 
 
-def _read_object(told: Plain) -> ToolOutput:
-    metadata = object_of(told.get("metadata"))
-    code = whole_number(told.get("exit_code", metadata.get("exit_code")))
-    text = text_of(told.get("output")) or text_of(told.get("text")) or _join_texts(told.get("content"))
-    process = told.get("session_id") if code is None else None
+def _read_object(plain: Plain) -> ToolOutput:
+    metadata = object_of(plain.get("metadata"))
+    code = whole_number(plain.get("exit_code", metadata.get("exit_code")))
+    text = text_of(plain.get("output")) or text_of(plain.get("text")) or _join_texts(plain.get("content"))
+    process = plain.get("session_id") if code is None else None
     return ToolOutput(
         text=shorten(text),
         exit_code=code,
-        is_error=told.get("success") is False or told.get("isError") is True,
+        is_error=plain.get("success") is False or plain.get("isError") is True,
         process=str(process) if type(process) is int or type(process) is str else "",
     )
 

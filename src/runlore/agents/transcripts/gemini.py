@@ -95,10 +95,10 @@ def _project_root(path: str) -> str:
     """The folder in which the agent worked: newer versions leave its name beside the chats of a project."""
     for folder in list(Path(path).absolute().parents)[:_ABOVE_MAX]:
         try:
-            told = beginning_of(str(folder / _ROOT_FILE), limits.PATH_CHARS_MAX)
+            content = beginning_of(str(folder / _ROOT_FILE), limits.PATH_CHARS_MAX)
         except OSError:
             continue
-        root = make_storable(told.decode(errors="replace")).strip()
+        root = make_storable(content.decode(errors="replace")).strip()
         return root if Path(root).is_absolute() else ""
     return ""
 
@@ -123,7 +123,7 @@ class _GeminiSession:
             if not line.strip():
                 continue
             try:
-                told = parse_json(line)
+                parsed = parse_json(line)
             except ValueError:
                 counts.lines += 1
                 counts.skip(BROKEN)
@@ -131,10 +131,10 @@ class _GeminiSession:
                     # Not lines at all, but one document that is cut off.
                     return
                 continue
-            self._record(told, counts)
+            self._record(parsed, counts)
 
-    def _record(self, told: object, counts: ReadCounts) -> None:
-        record = object_of(told)
+    def _record(self, value: object, counts: ReadCounts) -> None:
+        record = object_of(value)
         rewound = record.get("$rewindTo")
         if type(rewound) is str:
             counts.lines += 1
@@ -150,12 +150,12 @@ class _GeminiSession:
             counts.lines += 1
             counts.skip(UNKNOWN if record else NO_OBJECT)
 
-    def _know(self, told: Plain, counts: ReadCounts) -> None:
-        self.id = text_of(told.get("sessionId")) or self.id
-        self.summary = text_of(told.get("summary")) or self.summary
-        folders = [text_of(folder) for folder in list_of(told.get("directories"))]
+    def _know(self, plain: Plain, counts: ReadCounts) -> None:
+        self.id = text_of(plain.get("sessionId")) or self.id
+        self.summary = text_of(plain.get("summary")) or self.summary
+        folders = [text_of(folder) for folder in list_of(plain.get("directories"))]
         self.folder = next(filter(None, folders), self.folder)
-        messages = list_of(told.get("messages"))
+        messages = list_of(plain.get("messages"))
         counts.lines += len(messages) or 1
         if messages:
             self.messages = {
@@ -172,10 +172,10 @@ class _GeminiSession:
             continue
 
 
-def _tell(told: object, assembly: Assembly) -> str:
-    if type(told) is not dict:
+def _tell(value: object, assembly: Assembly) -> str:
+    if type(value) is not dict:
         return NO_OBJECT
-    message = object_of(told)
+    message = object_of(value)
     kind, at = text_of(message.get("type")), message.get("timestamp")
     text = _text(message.get("displayContent") or message.get("content") or message.get("parts"))
     if kind == "user":

@@ -80,27 +80,27 @@ class OpencodeReader:
 def _know(session: OpencodeSession, assembly: Assembly) -> None:
     assembly.speak_of(session.id)
     # As it is called in files, and in the database.
-    assembly.parent = text_of(session.told.get("parentID")) or text_of(session.told.get("parent_id"))
-    assembly.folder = text_of(session.told.get("directory"))[: limits.PATH_CHARS_MAX]
-    assembly.title = text_of(session.told.get("title"))[: limits.TITLE_CHARS_MAX]
-    assembly.agent_version = text_of(session.told.get("version"))[: limits.ID_CHARS_MAX]
+    assembly.parent = text_of(session.fields.get("parentID")) or text_of(session.fields.get("parent_id"))
+    assembly.folder = text_of(session.fields.get("directory"))[: limits.PATH_CHARS_MAX]
+    assembly.title = text_of(session.fields.get("title"))[: limits.TITLE_CHARS_MAX]
+    assembly.agent_version = text_of(session.fields.get("version"))[: limits.ID_CHARS_MAX]
 
 
 def _tell(message: OpencodeMessage, assembly: Assembly, counts: ReadCounts) -> None:
-    role = message.told.get("role")
-    at = object_of(message.told.get("time")).get("created")
+    role = message.fields.get("role")
+    at = object_of(message.fields.get("time")).get("created")
     if role == "user":
         words = _own_words(message, counts)
         if words.strip():
             assembly.begin(shorten(words), moment(at))
     elif role == "assistant":
-        assembly.model = text_of(message.told.get("modelID"))[: limits.MODEL_CHARS_MAX] or assembly.model
-        is_summary = message.told.get("summary") is True or message.told.get("mode") == "compaction"
+        assembly.model = text_of(message.fields.get("modelID"))[: limits.MODEL_CHARS_MAX] or assembly.model
+        is_summary = message.fields.get("summary") is True or message.fields.get("mode") == "compaction"
         for part in message.parts:
             counts.lines += 1
             if problem := _tell_part(part, assembly, at, is_summary=is_summary):
                 counts.skip(problem)
-        _end(object_of(message.told.get("error")), assembly)
+        _end(object_of(message.fields.get("error")), assembly)
     else:
         counts.skip(UNKNOWN)
 

@@ -77,7 +77,7 @@ _SESSION_KEYS = frozenset({"id", "time"})
 class OpencodeMessage:
     """A message as it was told, with its parts in order."""
 
-    told: Plain
+    fields: Plain
     parts: Iterable[Plain]
 
 
@@ -86,7 +86,7 @@ class OpencodeSession:
     """A session as it was told, with its messages in order."""
 
     id: str
-    told: Plain
+    fields: Plain
     messages: Iterable[OpencodeMessage]
 
 
@@ -168,10 +168,10 @@ class OpencodeDatabase:
         try:
             with _connect(self._path, self._seconds_max) as asked:
                 list(asked.rows("BEGIN"))
-                told = _session(asked, id)
+                fields = _session(asked, id)
                 messages = self._messages(asked, id, counts)
                 is_given = True
-                yield OpencodeSession(id=self._session, told=told, messages=messages) if told else None
+                yield OpencodeSession(id=self._session, fields=fields, messages=messages) if fields else None
         except _PROBLEMS:
             counts.lines += 1
             counts.skip(UNREADABLE)
@@ -186,10 +186,10 @@ class OpencodeDatabase:
                 counts.lines += 1
                 counts.skip(TOO_LARGE)
                 return
-            told = _object(data, counts)
-            if told and isinstance(id, bytes):
-                named = {"id": _text(id), "time": {"created": created} | object_of(told.get("time"))}
-                yield OpencodeMessage(told=told | named, parts=_parts(asked, id, counts))
+            fields = _object(data, counts)
+            if fields and isinstance(id, bytes):
+                named = {"id": _text(id), "time": {"created": created} | object_of(fields.get("time"))}
+                yield OpencodeMessage(fields=fields | named, parts=_parts(asked, id, counts))
 
 
 @contextmanager
@@ -239,14 +239,14 @@ def _session(asked: _TimedConnection, id: bytes) -> Plain | None:
     row = next(asked.rows(statement, id), None)
     if row is None:
         return None
-    told: Plain = {"id": _text(id)}
-    return told | dict(zip(columns, map(_text, row), strict=False))
+    fields: Plain = {"id": _text(id)}
+    return fields | dict(zip(columns, map(_text, row), strict=False))
 
 
 def _parts(asked: _TimedConnection, message: bytes, counts: ReadCounts) -> Iterator[Plain]:
     for id, data in asked.rows(_PARTS, limits.TRANSCRIPT_LINE_BYTES_MAX, message):
-        if told := _object(data, counts):
-            yield told | {"id": _text(id)}
+        if fields := _object(data, counts):
+            yield fields | {"id": _text(id)}
 
 
 def _text(value: object) -> str:
@@ -254,7 +254,7 @@ def _text(value: object) -> str:
 
 
 def _object(content: object, counts: ReadCounts) -> Plain:
-    problem, told = NO_OBJECT, {}
+    problem, fields = NO_OBJECT, {}
     if not isinstance(content, bytes):
         problem = TOO_LONG
     elif is_crowded(content):
@@ -262,13 +262,13 @@ def _object(content: object, counts: ReadCounts) -> Plain:
     else:
         counts.bytes += len(content)
         try:
-            told = object_of(parse_json(content))
+            fields = object_of(parse_json(content))
         except ValueError:
             problem = BROKEN
-    if not told:
+    if not fields:
         counts.lines += 1
         counts.skip(problem)
-    return told
+    return fields
 
 
 def is_session_file(head: bytes, path: str) -> bool:
@@ -301,13 +301,13 @@ class OpencodeFiles:
     @contextmanager
     def open(self, counts: ReadCounts) -> Iterator[OpencodeSession | None]:
         """The session; None where its own file cannot be understood."""
-        told = _read(self._path, counts)
-        id = text_of(told.get("id")) if told else ""
-        if not told or not id:
+        fields = _read(self._path, counts)
+        id = text_of(fields.get("id")) if fields else ""
+        if not fields or not id:
             counts.lines += 1
             yield None
             return
-        yield OpencodeSession(id=id, told=told, messages=self._messages(id, counts))
+        yield OpencodeSession(id=id, fields=fields, messages=self._messages(id, counts))
 
     def has_parts_inside(self) -> bool:
         """Whether its messages hold their parts themselves, as the earliest versions wrote them: then nothing
@@ -327,16 +327,16 @@ class OpencodeFiles:
 
     def _messages(self, session: str, counts: ReadCounts) -> Iterator[OpencodeMessage]:
         is_old, root = self._is_old, self._root
-        messages = [told for _, told in _all_of(root / "message" / session, counts)]
-        for told in sorted(messages, key=_order):
+        messages = [fields for _, fields in _all_of(root / "message" / session, counts)]
+        for fields in sorted(messages, key=_order):
             parts = root / "part" / session if is_old else root / "part"
             yield OpencodeMessage(
-                told=told, parts=_file_parts(parts / _safe(text_of(told.get("id"))), counts)
+                fields=fields, parts=_file_parts(parts / _safe(text_of(fields.get("id"))), counts)
             )
 
 
 def _file_parts(folder: Path, counts: ReadCounts) -> Iterator[Plain]:
-    return (told for _, told in _all_of(folder, counts))
+    return (fields for _, fields in _all_of(folder, counts))
 
 
 def _all_of(folder: Path, counts: ReadCounts) -> Iterator[tuple[str, Plain]]:
@@ -349,28 +349,28 @@ def _all_of(folder: Path, counts: ReadCounts) -> Iterator[tuple[str, Plain]]:
         counts.skip(FILE_UNREADABLE)
         return
     for name in names:
-        if told := _read(folder / name, counts):
-            yield name, told
+        if fields := _read(folder / name, counts):
+            yield name, fields
 
 
 def _read(path: Path, counts: ReadCounts) -> Plain:
     try:
         content = whole_of(str(path), *_THING_MAX) if path.is_file() else None
-        told = object_of(parse_json(content)) if content else {}
+        fields = object_of(parse_json(content)) if content else {}
     except (OSError, ValueError):
         counts.lines += 1
         counts.skip(BROKEN)
         return {}
     counts.bytes += len(content or b"")
-    if not told:
+    if not fields:
         counts.lines += 1
         counts.skip(NO_OBJECT)
-    return told
+    return fields
 
 
-def _order(told: Plain) -> tuple[float, str]:
-    created = moment(object_of(told.get("time")).get("created"))
-    return (created.timestamp() if created else 0.0, text_of(told.get("id")))
+def _order(fields: Plain) -> tuple[float, str]:
+    created = moment(object_of(fields.get("time")).get("created"))
+    return (created.timestamp() if created else 0.0, text_of(fields.get("id")))
 
 
 def _safe(id: str) -> str:

@@ -69,23 +69,23 @@ class _ChatParser:
 
     def line(self, line: bytes) -> str:
         try:
-            told = parse_json(line)
+            message = parse_json(line)
         except ValueError:
             return BROKEN
-        if type(told) is not dict:
+        if type(message) is not dict:
             return NO_OBJECT
-        role = told.get("role")
+        role = message.get("role")
         if role == "user":
             self._speak(line)
             self._unnamed = 0
             self._unanswered.clear()
             self._open.clear()
             self._is_answered = False
-            self._assembly.begin(shorten(_content(told.get("content"))), _time(told))
+            self._assembly.begin(shorten(_content(message.get("content"))), _time(message))
         elif role == "assistant":
-            self._assistant(told)
+            self._assistant(message)
         elif role in ("tool", "function"):
-            self._result(told)
+            self._result(message)
         elif role not in ("system", "developer"):
             return UNKNOWN
         return ""

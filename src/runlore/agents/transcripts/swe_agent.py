@@ -78,18 +78,18 @@ class SweAgentReader:
         return path.endswith(".json") and "trajectory_format" in keys
 
     def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
-        told = _document(source, counts)
-        if told is None:
+        document = _document(source, counts)
+        if document is None:
             return
-        steps = _steps(told, counts)
-        task = _task(told)
+        steps = _steps(document, counts)
+        task = _task(document)
         if not task and not steps:
             counts.lines += 1
             counts.skip(UNKNOWN)
             return
-        assembly.speak_of(_id(source, task, told))
-        assembly.folder = _folder(told)[: limits.PATH_CHARS_MAX]
-        config = object_of(object_of(told.get("info")).get("config"))
+        assembly.speak_of(_id(source, task, document))
+        assembly.folder = _folder(document)[: limits.PATH_CHARS_MAX]
+        config = object_of(object_of(document.get("info")).get("config"))
         assembly.model = text_of(object_of(config.get("model")).get("model_name"))[: limits.MODEL_CHARS_MAX]
         # The task is mostly an issue that somebody else wrote.
         assembly.begin(shorten(task), moment(steps[0].at) if steps else None, said_by=TASK)
@@ -97,7 +97,7 @@ class SweAgentReader:
         for number, step in enumerate(steps, 1):
             _tell(step, number, assembly)
             yield
-        assembly.end(_status(told))
+        assembly.end(_status(document))
 
 
 def _document(source: TranscriptSource, counts: ReadCounts) -> Plain | None:
@@ -108,32 +108,32 @@ def _document(source: TranscriptSource, counts: ReadCounts) -> Plain | None:
     else:
         counts.bytes += len(content)
         try:
-            told = parse_json(content)
+            parsed = parse_json(content)
         except ValueError:
             problem = BROKEN
         else:
-            if type(told) is list:
-                return {"messages": told}
-            if type(told) is dict:
-                return told
+            if type(parsed) is list:
+                return {"messages": parsed}
+            if type(parsed) is dict:
+                return parsed
             problem = NO_OBJECT
     counts.lines += 1
     counts.skip(problem)
     return None
 
 
-def _steps(told: Plain, counts: ReadCounts) -> list[_TrajectoryStep]:
-    trajectory = list_of(told.get("trajectory"))
+def _steps(document: Plain, counts: ReadCounts) -> list[_TrajectoryStep]:
+    trajectory = list_of(document.get("trajectory"))
     if trajectory:
         counts.lines += len(trajectory)
         return [_trajectory_step(step, counts) for step in trajectory]
-    messages = list_of(told.get("messages")) or list_of(told.get("history"))
+    messages = list_of(document.get("messages")) or list_of(document.get("history"))
     counts.lines += len(messages)
     return list(_message_steps([object_of(message) for message in messages], counts))
 
 
-def _trajectory_step(told: object, counts: ReadCounts) -> _TrajectoryStep:
-    step = object_of(told)
+def _trajectory_step(value: object, counts: ReadCounts) -> _TrajectoryStep:
+    step = object_of(value)
     if "action" not in step:
         counts.skip(UNKNOWN)
         return _TrajectoryStep()
@@ -193,10 +193,10 @@ def _commands(message: Plain) -> list[str]:
         function = object_of(object_of(call).get("function"))
         arguments = function.get("arguments")
         try:
-            told = object_of(parse_json(arguments.encode()) if type(arguments) is str else arguments)
+            parsed = object_of(parse_json(arguments.encode()) if type(arguments) is str else arguments)
         except ValueError:
-            told = {}
-        commands += filter(None, [text_of(told.get("command"))])
+            parsed = {}
+        commands += filter(None, [text_of(parsed.get("command"))])
     if commands:
         return commands
     actions = list_of(object_of(message.get("extra")).get("actions"))
@@ -244,17 +244,17 @@ def _name(action: str) -> str:
     return word if word in _OWN_COMMANDS else "bash"
 
 
-def _task(told: Plain) -> str:
+def _task(document: Plain) -> str:
     """The first message in the user's role that is no demonstration."""
-    messages = list_of(told.get("history")) or list_of(told.get("messages"))
+    messages = list_of(document.get("history")) or list_of(document.get("messages"))
     for message in map(object_of, messages):
         if message.get("role") == "user" and not message.get("is_demo"):
             return _content(message.get("content"))
     return ""
 
 
-def _folder(told: Plain) -> str:
-    steps = list_of(told.get("trajectory"))
+def _folder(document: Plain) -> str:
+    steps = list_of(document.get("trajectory"))
     state = object_of(steps[0]).get("state") if steps else None
     if type(state) is str:
         try:
@@ -264,15 +264,19 @@ def _folder(told: Plain) -> str:
     return text_of(object_of(state).get("working_dir"))
 
 
-def _status(told: Plain) -> RunStatus:
-    status = text_of(object_of(told.get("info")).get("exit_status")).lower()
+def _status(document: Plain) -> RunStatus:
+    status = text_of(object_of(document.get("info")).get("exit_status")).lower()
     if not status or "submitted" in status or status == "skipped":
         return RunStatus.COMPLETED
     return RunStatus.FAILED
 
 
-def _id(source: TranscriptSource, task: str, told: Plain) -> str:
-    steps = list_of(told.get("trajectory")) or list_of(told.get("messages")) or list_of(told.get("history"))
+def _id(source: TranscriptSource, task: str, document: Plain) -> str:
+    steps = (
+        list_of(document.get("trajectory"))
+        or list_of(document.get("messages"))
+        or list_of(document.get("history"))
+    )
     first = next((step for step in map(object_of, steps) if step.get("role", "assistant") == "assistant"), {})
     name = source.path.removesuffix(".gz").replace("\\", "/").rpartition("/")[2]
     known = json.dumps([task, bound_value(first)], sort_keys=True, default=str)

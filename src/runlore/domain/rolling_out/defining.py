@@ -151,9 +151,9 @@ def check_definition(definition: Definition, *, accept_suspicious: bool = False)
 
 def check_rollout_reason(reason: str) -> str:
     """A reason as it is kept, trimmed; Refused where it looks like it holds a secret (ROL-7)."""
-    told = reason.strip()
-    _check_text("the reason", told, limits.REASON_CHARS_MAX, is_one_line=False)
-    return without_secret("the reason", told)
+    text = reason.strip()
+    _check_text("the reason", text, limits.REASON_CHARS_MAX, is_one_line=False)
+    return without_secret("the reason", text)
 
 
 def _check_runtime(runtime: Runtime) -> None:
@@ -255,7 +255,7 @@ PROVIDER, MODEL, FALLBACK = "runlore-provider", "runlore-model", "runlore-fallba
 def document_of(skill: PromotedSkill) -> SkillDocument:
     """The document: the same value for the same definition and source, whatever happened to the skill."""
     definition, runtime = skill.definition, skill.definition.runtime
-    told = {
+    fields = {
         SOURCE: skill.source_record_id,
         FINGERPRINT: skill.fingerprint,
         CONTEXT: runtime.context.value,
@@ -274,7 +274,7 @@ def document_of(skill: PromotedSkill) -> SkillDocument:
         quality=Quality.PROMOTED,
         allowed_tools=" ".join(runtime.allowed_tools),
         # In the order that they are stored in: the same document is the same file.
-        metadata={key: told[key] for key in sorted(told) if told[key]},
+        metadata={key: fields[key] for key in sorted(fields) if fields[key]},
     )
 
 

@@ -36,8 +36,8 @@ def parse_entry(plain: JsonObject) -> Entry:
 
 
 def input_entry(request: str, metadata: JsonObject) -> Entry:
-    told = _without_derived(metadata)
-    body: dict[str, JsonValue] = {"text": request, "metadata": told} if told else {"text": request}
+    written = _without_derived(metadata)
+    body: dict[str, JsonValue] = {"text": request, "metadata": written} if written else {"text": request}
     if len(request) > limits.REQUEST_CHARS_MAX:
         raise _bad(
             EventType.INPUT,
@@ -56,8 +56,8 @@ def checkpoint_entry(text: str) -> Entry:
 
 
 def status_entry(run: Run) -> Entry:
-    told: dict[str, JsonValue] = {"reason": run.reason, "error": run.error}
-    body = {"status": run.status.value, **{name: value for name, value in told.items() if value}}
+    why: dict[str, JsonValue] = {"reason": run.reason, "error": run.error}
+    body = {"status": run.status.value, **{name: value for name, value in why.items() if value}}
     return _clean(EventType.STATUS, body)
 
 
@@ -68,12 +68,12 @@ def binding_entry(binding: Binding) -> Entry:
 def binding_of(body: JsonObject) -> Binding:
     """The binding that a stored event tells of; an emptied one tells of none. Corrupt when it is neither."""
     try:
-        told = session.binding_of(body)
+        binding = session.binding_of(body)
         return rebind(
-            told,
-            persona_id=told.persona_id,
-            project_ids=told.project_ids,
-            capability_scope=told.capability_scope,
+            binding,
+            persona_id=binding.persona_id,
+            project_ids=binding.project_ids,
+            capability_scope=binding.capability_scope,
         )
     except RunloreError as error:
         raise Corrupt(
@@ -154,8 +154,8 @@ def _report(name: str, value: JsonValue) -> str | None:
 
 
 def _clean(kind: EventType, body: JsonObject) -> Entry:
-    told = {name: value if name in _EVIDENCE else _echoes_stripped(value) for name, value in body.items()}
-    clean, _ = redact_json(told)
+    stripped = {name: value if name in _EVIDENCE else _echoes_stripped(value) for name, value in body.items()}
+    clean, _ = redact_json(stripped)
     return Entry(type=kind, body=cast("JsonObject", clean))
 
 

@@ -45,10 +45,10 @@ def is_suspicious(merged: Skill) -> bool:
     """Whether clean drafts say together what none of them says alone, or hold a secret. A tainted one waits
     for a person."""
     document = merged.document
-    told = (document.description, " ".join(document.topics), " ".join(document.actions), document.body)
-    if any(map(first_secret, told)):
+    texts = (document.description, " ".join(document.topics), " ".join(document.actions), document.body)
+    if any(map(first_secret, texts)):
         return True
-    return not merged.provenance.tainted and any(map(suspicions, told))
+    return not merged.provenance.tainted and any(map(suspicions, texts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,14 +142,14 @@ def _document(documents: Sequence[SkillDocument]) -> SkillDocument:
 
 def _description(documents: Sequence[SkillDocument]) -> str:
     """The sentences of all descriptions that there is room for, each once; the first one's in any case."""
-    told = documents[0].description
+    description = documents[0].description
     for document in documents[1:]:
-        said = frozenset(_sentences(told))
+        said = frozenset(_sentences(description))
         new = " ".join(each for each in _sentences(document.description) if each not in said)
-        longer = f"{told} {new}"
-        if new and new not in told and len(longer) <= limits.SKILL_DESCRIPTION_CHARS_MAX:
-            told = longer
-    return told
+        longer = f"{description} {new}"
+        if new and new not in description and len(longer) <= limits.SKILL_DESCRIPTION_CHARS_MAX:
+            description = longer
+    return description
 
 
 def _sentences(text: str) -> list[str]:

@@ -250,11 +250,11 @@ def _groups(
     twins: Sequence[Sequence[Skill]], doings_in: DoingsIn, apart: _Apart
 ) -> Iterator[list[Sequence[Skill]]]:
     """The drafts of different bodies, those together that are to be merged."""
-    told = [doings_in(skills[0].document.body) for skills in twins]
-    rarest = _rarest(doing for doings in told for doing in doings)
+    doings_of_each = [doings_in(skills[0].document.body) for skills in twins]
+    rarest = _rarest(doing for doings in doings_of_each for doing in doings)
     groups: dict[int, _Group] = {}
     roomy: dict[_Key, dict[int, None]] = defaultdict(dict)
-    for place, (skills, doings) in enumerate(zip(twins, told, strict=True)):
+    for place, (skills, doings) in enumerate(zip(twins, doings_of_each, strict=True)):
         is_tainted = skills[0].provenance.tainted
         own = _Group(
             places=[place],
@@ -292,10 +292,10 @@ def _forget(roomy: Mapping[_Key, dict[int, None]], first: int, group: _Group) ->
 
 def _rarest(doings: Iterable[Doing]) -> dict[Doing, list[str]]:
     """Of all that each runs, the rarest: two that share none of these cannot share half."""
-    told = dict.fromkeys(doings)
-    often = Counter(run for doing in told for run in doing.runs)
+    different = dict.fromkeys(doings)
+    often = Counter(run for doing in different for run in doing.runs)
     found = {}
-    for doing in told:
+    for doing in different:
         runs = sorted(doing.runs, key=lambda run: (often[run], run))
         found[doing] = runs[: len(runs) - runs_needed(doing) + 1]
     return found
@@ -380,8 +380,8 @@ class _Planning:
         if skill.skill_id in self.put_back.there:
             return None
         found = [self.skips.get(each.pattern) for each in skill.learned_from]
-        told = [skip for skip in found if skip and is_suppressed(skip, self.policy, self.act.at)]
-        return max(told, key=lambda skip: skip.at) if told and len(told) == len(found) else None
+        skips = [skip for skip in found if skip and is_suppressed(skip, self.policy, self.act.at)]
+        return max(skips, key=lambda skip: skip.at) if skips and len(skips) == len(found) else None
 
     def _is_stale(self, skill: Skill) -> bool:
         """Whether it was neither used nor written anew for long, nor put back."""
@@ -432,8 +432,8 @@ class _Planning:
         for other in family.members:
             words = keywords_shared(mine, self.doings_in(other.document.body))
             if words and other is not skill:
-                told = ", ".join(words[:_NAMED_WORDS_MAX])
-                return f"it shares {told} with {other.name}, and half of what they run"
+                named = ", ".join(words[:_NAMED_WORDS_MAX])
+                return f"it shares {named} with {other.name}, and half of what they run"
         return "it is about the same"
 
     def _move(self, skill: Skill, move: SkillMove) -> Skill:

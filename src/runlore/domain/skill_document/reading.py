@@ -73,9 +73,9 @@ def document_from_front(front: Mapping[str, FrontValue], body: str, folder: str 
         allowed_tools=reading.field(front, "allowed-tools"),
     )
     # What the file says that it comes from: as many as are kept, each as long as a place has to be.
-    told = words_in(metadata.pop(SOURCES, ""))
-    kept = tuple(source[: limits.SKILL_FIELD_CHARS_MAX] for source in told[: limits.TAINT_SOURCES_MAX])
-    if kept != told:
+    written = words_in(metadata.pop(SOURCES, ""))
+    kept = tuple(source[: limits.SKILL_FIELD_CHARS_MAX] for source in written[: limits.TAINT_SOURCES_MAX])
+    if kept != written:
         reading.remark("its sources are too many or too long: some are cut")
     provenance = Provenance(
         untrusted=_flag(metadata.pop(UNTRUSTED, ""), UNTRUSTED, reading, unclear=True),
@@ -112,21 +112,21 @@ class _Reading:
 
 
 def _name(front: Mapping[str, FrontValue], folder: str, reading: _Reading) -> str:
-    told = front.get("name", "")
-    if not isinstance(told, str) or not told.strip():
+    written = front.get("name", "")
+    if not isinstance(written, str) or not written.strip():
         raise _invalid_document("it has no name", "add the line `name:` with the name of its folder")
-    told = told.strip()
-    if folder and told != folder:
-        reading.remark(f"it calls itself {_quote(told)} and stands in the folder {_quote(folder)}")
+    written = written.strip()
+    if folder and written != folder:
+        reading.remark(f"it calls itself {_quote(written)} and stands in the folder {_quote(folder)}")
     if is_valid_name(folder):
         name = folder
     else:
-        name = told if is_valid_name(told) else slug(told)
-        if name != told:
-            reading.remark(f"its name {_quote(told)} is not one that the specification allows")
+        name = written if is_valid_name(written) else slug(written)
+        if name != written:
+            reading.remark(f"its name {_quote(written)} is not one that the specification allows")
     if not is_valid_name(name):
         raise _invalid_document(
-            f"its name {_quote(told)} is not one that the specification allows",
+            f"its name {_quote(written)} is not one that the specification allows",
             "use 1 to 64 small letters a-z, digits and single hyphens between them",
         )
     if is_reserved(name):
@@ -136,8 +136,8 @@ def _name(front: Mapping[str, FrontValue], folder: str, reading: _Reading) -> st
 
 
 def _description(front: Mapping[str, FrontValue], reading: _Reading) -> str:
-    told = front.get("description", "")
-    text = "" if isinstance(told, Mapping) else _as_text(told, separator=" ")
+    written = front.get("description", "")
+    text = "" if isinstance(written, Mapping) else _as_text(written, separator=" ")
     if not text.strip():
         raise _invalid_document(
             "it has no description",
@@ -169,12 +169,12 @@ def _body(body: str, reading: _Reading) -> str:
 
 def _metadata(front: Mapping[str, FrontValue], reading: _Reading) -> dict[str, str]:
     """Every key that is no field of the specification, from `metadata` and from beside it."""
-    told = front.get("metadata", {})
-    if not isinstance(told, Mapping):
-        if told:
+    written = front.get("metadata", {})
+    if not isinstance(written, Mapping):
+        if written:
             reading.remark("its metadata are not a map: they are left out")
-        told = {}
-    metadata = {key: _as_text(value) for key, value in told.items()}
+        written = {}
+    metadata = {key: _as_text(value) for key, value in written.items()}
     for key, value in front.items():
         if key in SPECIFIED:
             continue
@@ -193,13 +193,13 @@ def _take_trigger(block: Mapping[str, FrontValue], metadata: dict[str, str]) -> 
     """The form of an older agent: a trigger, `auto_load` and `quality` in a block of its own."""
     trigger = block.get("trigger", {})
     words = trigger if isinstance(trigger, Mapping) else {}
-    told = {
+    written = {
         TOPICS: words.get("topic", ""),
         ACTIONS: words.get("action", words.get("actions", "")),
         AUTO_LOAD: block.get("auto_load", ""),
         QUALITY: block.get("quality", ""),
     }
-    for key, value in told.items():
+    for key, value in written.items():
         if value:
             metadata.setdefault(key, _as_text(value, separator=" "))
 
@@ -212,28 +212,28 @@ def _words(line: str, what: str, reading: _Reading) -> tuple[str, ...]:
     return kept
 
 
-def _quality(told: str, reading: _Reading) -> Quality:
-    if not told:
+def _quality(written: str, reading: _Reading) -> Quality:
+    if not written:
         return Quality.MANUAL
     try:
-        return Quality(told)
+        return Quality(written)
     except ValueError:
-        reading.remark(f"its quality {_quote(told)} is not known")
+        reading.remark(f"its quality {_quote(written)} is not known")
         return Quality.MANUAL
 
 
-def _flag(told: str, what: str, reading: _Reading, *, unclear: bool = False) -> bool:
-    word = told.strip().lower()
+def _flag(written: str, what: str, reading: _Reading, *, unclear: bool = False) -> bool:
+    word = written.strip().lower()
     if word not in _TRUE | _FALSE:
         reading.remark(f"its {what} is neither true nor false")
         return unclear
     return word in _TRUE
 
 
-def _with_metadata(document: SkillDocument, told: Mapping[str, str], reading: _Reading) -> SkillDocument:
+def _with_metadata(document: SkillDocument, written: Mapping[str, str], reading: _Reading) -> SkillDocument:
     metadata: dict[str, str] = {}
     left = limits.SKILL_METADATA_CHARS_MAX
-    for key, text in told.items():
+    for key, text in written.items():
         size = len(key) + len(text)
         has_room = size <= left and len(metadata) < limits.SKILL_METADATA_KEYS_MAX
         if not key.strip() or len(key) > limits.SKILL_METADATA_KEY_CHARS_MAX or not has_room:

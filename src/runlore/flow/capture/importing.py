@@ -47,20 +47,20 @@ class ImportContext:
     folders: Mapping[str, KnownFolder] = field(default_factory=dict)
     reported: dict[SessionId, list[Run]] = field(default_factory=dict)
 
-    def folder(self, told: ToldRun) -> KnownFolder:
-        return folder_of(told, self.folders)
+    def folder(self, imported: ToldRun) -> KnownFolder:
+        return folder_of(imported, self.folders)
 
 
-def folder_of(told: ToldRun, seen: Mapping[str, KnownFolder]) -> KnownFolder:
+def folder_of(imported: ToldRun, seen: Mapping[str, KnownFolder]) -> KnownFolder:
     """What is known of a run's folder: where its transcript was read they see it, here perhaps not. Whoever
     says no is heard."""
-    folder = seen.get(told.folder, KnownFolder())
-    if not told.project:
+    folder = seen.get(imported.folder, KnownFolder())
+    if not imported.project:
         return folder
     return KnownFolder(
-        path=_path(told.project_folder) or folder.path,
-        project=_line(told.project, limits.PATH_CHARS_MAX),
-        project_name=_line(told.project_name, limits.TITLE_CHARS_MAX),
+        path=_path(imported.project_folder) or folder.path,
+        project=_line(imported.project, limits.PATH_CHARS_MAX),
+        project_name=_line(imported.project_name, limits.TITLE_CHARS_MAX),
         capture=folder.capture,
     )
 
@@ -93,52 +93,54 @@ def is_paused(tx: Transaction) -> bool:
 
 
 def bring(
-    tx: Transaction, told: ToldRun, entries: Entries, bringing: ImportContext
+    tx: Transaction, imported: ToldRun, entries: Entries, bringing: ImportContext
 ) -> ImportedRun | Left | None:
     """Store a run with its session, where it is not there yet; None where it is. The caller has the turns of
     the session and of the one that began it, and owes the memory where one is."""
-    session = tx.sessions.find(told.session_id)
-    present = tx.runs.find(told.run_id) or next(
-        (run for run in _list_reported(tx, told, bringing) if run.told_as == told.run_id), None
+    session = tx.sessions.find(imported.session_id)
+    present = tx.runs.find(imported.run_id) or next(
+        (run for run in _list_reported(tx, imported, bringing) if run.told_as == imported.run_id), None
     )
     if present is not None:
         # A run of this id is never written again: a forgotten one stays forgotten.
-        if not present.imported or present.session_id != told.session_id:
+        if not present.imported or present.session_id != imported.session_id:
             return Left.TAKEN
         return Left.FORGOTTEN if present.memory is MemoryState.FORGOTTEN else None
-    reported = _find_reported(tx, told, entries, bringing)
+    reported = _find_reported(tx, imported, entries, bringing)
     is_reported = reported is not None
-    if no := _refusal(tx, session, told, bringing, is_reported=is_reported):
+    if no := _refusal(tx, session, imported, bringing, is_reported=is_reported):
         return no
-    if is_begun_by_forgotten(tx, told.parent_id):
+    if is_begun_by_forgotten(tx, imported.parent_id):
         if session is None:
             # What it has begun itself is known by this, should that be told later.
-            _note_parent(tx, told)
+            _note_parent(tx, imported)
         return Left.FORGOTTEN
     if session is None or session.created_by == bringing.caller.actor:
-        _note_parent(tx, told)
+        _note_parent(tx, imported)
     if reported is None:
-        return _store_run(tx, told, entries(), bringing)
-    return _complete_run(tx, reported, told, entries=entries(), bringing=bringing)
+        return _store_run(tx, imported, entries(), bringing)
+    return _complete_run(tx, reported, imported, entries=entries(), bringing=bringing)
 
 
-def _list_reported(tx: Transaction, told: ToldRun, bringing: ImportContext) -> list[Run]:
+def _list_reported(tx: Transaction, imported: ToldRun, bringing: ImportContext) -> list[Run]:
     """The runs of this session that a hook has reported: those that are open, and those that were told."""
-    if told.session_id not in bringing.reported:
-        runs = tx.runs.of_session(told.session_id)
-        bringing.reported[told.session_id] = [run for run in runs if _is_reported(run)]
-    return bringing.reported[told.session_id]
+    if imported.session_id not in bringing.reported:
+        runs = tx.runs.of_session(imported.session_id)
+        bringing.reported[imported.session_id] = [run for run in runs if _is_reported(run)]
+    return bringing.reported[imported.session_id]
 
 
-def _find_reported(tx: Transaction, told: ToldRun, entries: Entries, bringing: ImportContext) -> Run | None:
+def _find_reported(
+    tx: Transaction, imported: ToldRun, entries: Entries, bringing: ImportContext
+) -> Run | None:
     """The open run that a hook has reported and that is this one: it has the same input, or began at the same
     moment."""
-    waiting = [run for run in _list_reported(tx, told, bringing) if run.told_as is None]
+    waiting = [run for run in _list_reported(tx, imported, bringing) if run.told_as is None]
     if not waiting:
         return None
     texts = tx.journal.inputs([run.run_id for run in waiting])
     text = " ".join(text_of(entries()[0].body).split())
-    at = told.events[0].at
+    at = imported.events[0].at
     same = [run for run in waiting if " ".join(texts.get(run.run_id, "").split()) == text] or [
         run for run in waiting if at is not None and abs(run.opened_at - at) <= _SAME_MOMENT
     ]
@@ -150,16 +152,16 @@ def _is_reported(run: Run) -> bool:
     return run.told_as is not None or is_waiting
 
 
-def _note_parent(tx: Transaction, told: ToldRun) -> None:
-    if told.parent_id is not None:
-        tx.sessions.put_parent(told.session_id, told.parent_id)
+def _note_parent(tx: Transaction, imported: ToldRun) -> None:
+    if imported.parent_id is not None:
+        tx.sessions.put_parent(imported.session_id, imported.parent_id)
 
 
 def _refusal(
-    tx: Transaction, session: Session | None, told: ToldRun, bringing: ImportContext, *, is_reported: bool
+    tx: Transaction, session: Session | None, imported: ToldRun, bringing: ImportContext, *, is_reported: bool
 ) -> Left | None:
     """Why nothing of a run is stored where it works, or in a session that exists."""
-    is_captured = bringing.folder(told).capture
+    is_captured = bringing.folder(imported).capture
     if session is None or not is_captured:
         return None if is_captured else Left.FOLDER
     if session.forgotten_at is not None:
@@ -171,7 +173,7 @@ def _refusal(
     if is_muted(tx, session):
         return Left.PAUSED
     # Somebody may have made a session of this id for themselves, to read there what is brought in.
-    is_ours = session.agent == told.agent.value and session.created_by == bringing.caller.actor
+    is_ours = session.agent == imported.agent.value and session.created_by == bringing.caller.actor
     return None if is_ours or is_reported or _has_imported(tx, session.session_id) else Left.TAKEN
 
 
@@ -181,27 +183,27 @@ def _has_imported(tx: Transaction, session_id: SessionId) -> bool:
 
 
 def _store_run(
-    tx: Transaction, told: ToldRun, entries: tuple[Entry, ...], bringing: ImportContext
+    tx: Transaction, imported: ToldRun, entries: tuple[Entry, ...], bringing: ImportContext
 ) -> ImportedRun:
-    is_new_session = tx.sessions.find(told.session_id) is None
-    newest = tx.runs.page(limit=1, session_id=told.session_id)
+    is_new_session = tx.sessions.find(imported.session_id) is None
+    newest = tx.runs.page(limit=1, session_id=imported.session_id)
     earliest = newest[0].finished_at if newest else None
-    times = event_times(told, earliest=earliest, latest=bringing.now, otherwise=earliest or bringing.now)
+    times = event_times(imported, earliest=earliest, latest=bringing.now, otherwise=earliest or bringing.now)
     if is_new_session:
         make_session(
             tx,
             told_session(
-                told.session_id,
-                bringing.folder(told),
-                agent=told.agent.value,
-                title=told.title,
+                imported.session_id,
+                bringing.folder(imported),
+                agent=imported.agent.value,
+                title=imported.title,
                 by=bringing.caller,
                 at=times[0],
             ),
         )
-    run = _end_run(told, times, bringing)
+    run = _end_run(imported, times, bringing)
     number = tx.journal.append(
-        told.session_id, run.run_id, [*entries, status_entry(run)], [*times, times[-1]]
+        imported.session_id, run.run_id, [*entries, status_entry(run)], [*times, times[-1]]
     )
     run = replace(run, input_number=number)
     tx.runs.insert(run)
@@ -209,41 +211,43 @@ def _store_run(
 
 
 def _complete_run(
-    tx: Transaction, run: Run, told: ToldRun, *, entries: tuple[Entry, ...], bringing: ImportContext
+    tx: Transaction, run: Run, imported: ToldRun, *, entries: tuple[Entry, ...], bringing: ImportContext
 ) -> ImportedRun:
     """Add what the transcript tells to a run that a hook has reported, and end it as the transcript says."""
-    times = event_times(told, earliest=run.opened_at, latest=bringing.now, otherwise=run.opened_at)
-    model = _line(told.model, limits.MODEL_CHARS_MAX) or run.model
-    ended = _end(replace(run, imported=True, told_as=told.run_id, model=model), told, times[-1], bringing)
+    times = event_times(imported, earliest=run.opened_at, latest=bringing.now, otherwise=run.opened_at)
+    model = _line(imported.model, limits.MODEL_CHARS_MAX) or run.model
+    ended = _end(
+        replace(run, imported=True, told_as=imported.run_id, model=model), imported, times[-1], bringing
+    )
     rest = [*entries[1:], status_entry(ended)]
     number = tx.journal.append(run.session_id, run.run_id, rest, [*times[1:], times[-1]])
     tx.runs.update(ended, expected_revision=run.revision)
-    runs = bringing.reported[told.session_id]
+    runs = bringing.reported[imported.session_id]
     runs[runs.index(run)] = ended
     return ImportedRun(
         run=ended, text=_text(entries), events=len(rest), is_new_session=False, rest_number=number
     )
 
 
-def _end_run(told: ToldRun, times: tuple[datetime, ...], bringing: ImportContext) -> Run:
+def _end_run(imported: ToldRun, times: tuple[datetime, ...], bringing: ImportContext) -> Run:
     """The run as it ended. One that nobody ended was interrupted: its agent is gone."""
     opened = Run(
-        run_id=told.run_id,
-        session_id=told.session_id,
+        run_id=imported.run_id,
+        session_id=imported.session_id,
         status=RunStatus.RUNNING,
-        agent=told.agent.value,
-        model=_line(told.model, limits.MODEL_CHARS_MAX) or None,
+        agent=imported.agent.value,
+        model=_line(imported.model, limits.MODEL_CHARS_MAX) or None,
         imported=True,
         input_number=0,
         created_by=bringing.caller.actor,
         opened_at=times[0],
         active_at=times[0],
     )
-    return _end(opened, told, times[-1], bringing)
+    return _end(opened, imported, times[-1], bringing)
 
 
-def _end(run: Run, told: ToldRun, at: datetime, bringing: ImportContext) -> Run:
-    status = told.status if told.status in TERMINAL else RunStatus.INTERRUPTED
+def _end(run: Run, imported: ToldRun, at: datetime, bringing: ImportContext) -> Run:
+    status = imported.status if imported.status in TERMINAL else RunStatus.INTERRUPTED
     ended = apply_run_move(run, MOVE_TO[status], at)
     assert ended.finished_at is not None, "a run that ended has its end"
     is_kept = bringing.policy.remembers(ended.finished_at, bringing.now)
@@ -280,9 +284,9 @@ def binding_of_project(project: str, persona_id: PersonaId | None) -> Binding:
         return replace(UNBOUND, persona_id=persona_id)
 
 
-def _path(told: str) -> str | None:
-    is_one = told.startswith("/") and len(told) <= limits.PATH_CHARS_MAX and is_storable(told)
-    return told if is_one else None
+def _path(path: str) -> str | None:
+    is_one = path.startswith("/") and len(path) <= limits.PATH_CHARS_MAX and is_storable(path)
+    return path if is_one else None
 
 
 def _text(entries: tuple[Entry, ...]) -> RunText:

@@ -142,14 +142,14 @@ class SqlJobs(SqlCollection):
     def fail(self, job: Job, *, error: str, retry_at: datetime | None) -> None:
         move = JobMove.GIVE_UP if retry_at is None else JobMove.FAIL
         state = JOB.after(JobState.LEASED, move, name=job.job_id)
-        told = make_storable(error)[: limits.ERROR_CHARS_MAX]
-        self._as_holder(job, _FAIL, state.value, told, columns.milliseconds(retry_at))
+        message = make_storable(error)[: limits.ERROR_CHARS_MAX]
+        self._as_holder(job, _FAIL, state.value, message, columns.milliseconds(retry_at))
 
     @writing
     def postpone(self, job: Job, *, until: datetime, reason: str) -> None:
         state = JOB.after(JobState.LEASED, JobMove.POSTPONE, name=job.job_id)
-        told = make_storable(reason)[: limits.ERROR_CHARS_MAX]
-        self._as_holder(job, _POSTPONE, state.value, told, to_milliseconds(until))
+        message = make_storable(reason)[: limits.ERROR_CHARS_MAX]
+        self._as_holder(job, _POSTPONE, state.value, message, to_milliseconds(until))
 
     @writing
     def retry(self, job_id: JobId, *, now: datetime) -> Job:
