@@ -65,7 +65,7 @@ RAISED_AS = {
     "Obstacle": "Conflict",
     "ModelFailure": "Unavailable",
     "EmbeddingFailure": "Unavailable",
-    "moved": "Conflict",
+    "revision_conflict": "Conflict",
 }
 GENERATED = "<!-- Written by `make docs`; change the code, not this page. -->\n"
 

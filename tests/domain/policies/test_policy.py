@@ -69,7 +69,7 @@ def test_a_value_of_another_kind_is_refused_with_its_field(name: PolicyName, fie
 def test_a_number_out_of_range_is_refused_and_the_ends_of_the_range_are_not(
     name: PolicyName, field: str
 ) -> None:
-    least, most = policies._RANGES[field]
+    least, most = policies.RANGES[field]
     others = {"max_tracked_per_session": 1_000} if field == "max_prompt_entries" else {}
     if field == "max_tracked_per_session":
         others = {"max_prompt_entries": 0}
@@ -82,7 +82,7 @@ def test_a_number_out_of_range_is_refused_and_the_ends_of_the_range_are_not(
 
 
 def test_every_number_has_a_range_and_every_range_a_number() -> None:
-    assert {field for _, field in NUMBERS} == set(policies._RANGES)
+    assert {field for _, field in NUMBERS} == set(policies.RANGES)
     assert {field.name for field in fields(RunMemoryPolicy)} == set(DEFAULTS)
 
 

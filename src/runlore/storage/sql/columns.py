@@ -98,7 +98,7 @@ class Readable:
             raise damage_error(self._what) from error
 
 
-def moved(name: str, *, expected: int, found: int, code: str) -> Conflict:
+def revision_conflict(name: str, *, expected: int, found: int, code: str) -> Conflict:
     what = code.removesuffix(".moved")
     return Conflict(
         f"{what} {name} has moved: revision {expected} was expected, {found} was found",

@@ -298,7 +298,9 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         if not locked:
             raise not_found(run.run_id)
         if locked[0][0] != expected_revision:
-            raise columns.moved(run.run_id, expected=expected_revision, found=locked[0][0], code="run.moved")
+            raise columns.revision_conflict(
+                run.run_id, expected=expected_revision, found=locked[0][0], code="run.moved"
+            )
         revision, statements = texts.replace_statements(self._session, _owner(run.run_id), _text_of(run))
         _, _, status, executor, memory, _, _, active_at_ms, *ended = _values(run, revision)
         row = (status, executor, memory, active_at_ms, active_at_ms, *ended, run.run_id)

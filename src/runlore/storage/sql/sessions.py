@@ -258,7 +258,7 @@ class SqlSessions(SqlPersonas):
         if not locked:
             raise not_found(session.session_id)
         if locked[0][0] != expected_revision:
-            raise columns.moved(
+            raise columns.revision_conflict(
                 session.session_id, expected=expected_revision, found=locked[0][0], code="session.moved"
             )
         revision, statements = texts.replace_statements(self._session, _owner(session), _text(session))

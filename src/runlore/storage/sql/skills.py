@@ -161,7 +161,7 @@ class SqlSkills(SqlCollection):
         if not locked:
             raise not_found(skill.skill_id)
         if locked[0][0] != expected_revision:
-            raise columns.moved(
+            raise columns.revision_conflict(
                 skill.skill_id, expected=expected_revision, found=locked[0][0], code="skill.moved"
             )
         named: Parameters = (digest(skill.name), skill.skill_id)

@@ -140,7 +140,7 @@ class SqlSuggestions(SqlCollection):
         if revision is None:
             raise not_found(stored.suggestion_id)
         if revision != expected_revision:
-            raise columns.moved(
+            raise columns.revision_conflict(
                 stored.suggestion_id, expected=expected_revision, found=revision, code="suggestion.moved"
             )
         if tuple(digests) != _derived_values(stored.suggestion)[:2]:
