@@ -24,7 +24,7 @@ from runlore.flow.provider_requests import forget_requests, requests_since
 from runlore.flow.publish.decide import confirm
 from runlore.flow.publish.forget import forget
 from runlore.flow.publish.forget_runs import Forgotten, forget_run, forget_session
-from runlore.flow.publish.undo import RolledBack, revoke, roll_back, sweep
+from runlore.flow.publish.undo import revoke, roll_back, sweep
 from runlore.flow.queueing import queue
 from runlore.flow.record.intake import Intake, append
 from runlore.flow.record.scratch import clear_scratch, scratch_of
@@ -33,6 +33,7 @@ from runlore.flow.skills.skill_usage import forget_uses, settle_uses
 from runlore.flow.skills.sources import end_promoted
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.ids import Ids
+from runlore.ports.operations import RollbackAnswer
 from runlore.ports.store import Collections, Transaction
 
 
@@ -105,7 +106,7 @@ def revoke_learnings(tx: Transaction, records: Sequence[Record], act: Act) -> tu
 
 def roll_back_learning(
     tx: Transaction, record: Record, act: Act, *, restore_sources: bool = False
-) -> RolledBack:
+) -> RollbackAnswer:
     """Tombstone an active record, and revoke what was promoted from it."""
     done = roll_back(tx, record, act, restore_sources=restore_sources)
     end_promoted(tx, [done.record], act)

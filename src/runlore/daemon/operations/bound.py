@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
-from runlore.daemon.calls.access import require_role, require_visible
+from runlore.daemon.calls.access import may_see, require_role, require_visible
 from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
 from runlore.daemon.calls.lookups import target
 from runlore.daemon.calls.requests import close_cursor, list_name, open_cursor
@@ -12,6 +12,7 @@ from runlore.daemon.parts import Parts
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record
 from runlore.domain.records.audit import Act
+from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
 from runlore.ports.store import Transaction
 
@@ -56,6 +57,9 @@ class Bound:
     def target(self, tx: Transaction, decision: ops.Decision) -> Record:
         """The record to act on, read again once its scope is ours; another's does not exist."""
         return require_visible(target(tx, decision), self.caller.scopes)
+
+    def require_seen(self, record: Record, readable: frozenset[Scope] | None) -> Record:
+        return require_visible(record, readable if may_see(self.caller, record) else frozenset())
 
     @property
     def acting(self) -> IdempotentCalls:

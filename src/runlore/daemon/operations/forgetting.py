@@ -146,15 +146,10 @@ class ForgetActs(Bound):
         records = [record.record_id for record in forgotten.records]
         named = [decision.record_id, *records, *forgotten.sessions, *forgotten.runs]
         return ops.ForgetAnswer(
-            records=forgotten.records,
+            **vars(forgotten),
             dry_run=dry_run,
             exports_left=Exports(self.parts.state_root).holding([RecordId(name) for name in named]),
             backups_left=backups,
-            sessions=forgotten.sessions,
-            runs=forgotten.runs,
-            events=forgotten.events,
-            artifacts=forgotten.artifacts,
-            requests=forgotten.requests,
         )
 
 

@@ -170,9 +170,6 @@ class LearningActs(Bound):
         self.follow_skills()
         return published
 
-    def require_seen(self, record: Record, readable: frozenset[Scope] | None) -> Record:
-        return require_visible(record, readable if may_see(self.caller, record) else frozenset())
-
     def ours(self, tx: Transaction, record_id: RecordId, other: Scope | None = None) -> Record:
         """A record to act on, read again once its scope, and another one that it may go to, are ours."""
         others = () if other is None else (other,)
@@ -224,7 +221,7 @@ class LearningActs(Bound):
             learning = _require_published(self.target(tx, decision))
             return [set_standing(tx, learning, act, standing=decision.standing is not False)]
 
-        return self.decide("set_standing", decision, body)[0]
+        return self.write(reasoned_call("set_standing", decision), body)[0]
 
     @operation
     def revoke_matching(self, request: ops.MatchingRevocation) -> ops.Revoked:

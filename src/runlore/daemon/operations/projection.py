@@ -141,7 +141,7 @@ class ProjectionActs(Bound):
             session_id=asked.session_id,
             query=asked.query,
             results=tuple(
-                _session_hit(each, tainted=each.tainted or each.source_id in tainted)
+                ops.SessionHit(**{**vars(each), "tainted": each.tainted or each.source_id in tainted})
                 for each in found[:limit]
             ),
             truncated=len(found) > limit,
@@ -389,18 +389,3 @@ def _tainted_runs(collections: Collections, found: Sequence[SessionFound]) -> fr
         [RunId(each.source_id) for each in found if each.kind == "recovered_run"]
     )
     return frozenset(run.run_id for run in runs.values() if conversation_provenance(collections, run).tainted)
-
-
-def _session_hit(found: SessionFound, *, tainted: bool) -> ops.SessionHit:
-    return ops.SessionHit(
-        kind=found.kind,
-        source_id=found.source_id,
-        title=found.title,
-        excerpt=found.excerpt,
-        score=found.score,
-        timestamp=found.timestamp,
-        scope=found.scope,
-        prompt_eligible=found.prompt_eligible,
-        matched_fields=found.matched_fields,
-        tainted=tainted,
-    )

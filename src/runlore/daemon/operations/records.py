@@ -8,7 +8,6 @@ from runlore.daemon.calls.access import (
     may_see,
     narrow_scopes,
     readable_scopes,
-    require_visible,
     require_writable,
 )
 from runlore.daemon.calls.idempotency import Call
@@ -81,15 +80,15 @@ class RecordActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, session_id, at=as_of)
             if as_of is None:
-                return self._visible(snapshot.records.get(storable(record_id)), readable)
-            return self._visible(as_it_was(snapshot.records, storable(record_id), as_of), readable)
+                return self.require_seen(snapshot.records.get(storable(record_id)), readable)
+            return self.require_seen(as_it_was(snapshot.records, storable(record_id), as_of), readable)
 
     @operation
     def history(self, record_id: RecordId, *, session_id: SessionId | None = None) -> tuple[RecordEvent, ...]:
         """What happened to a record, oldest first, as far as the caller may see it."""
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, session_id)
-            self._visible(snapshot.records.get(storable(record_id)), readable)
+            self.require_seen(snapshot.records.get(storable(record_id)), readable)
             events = snapshot.records.events(storable(record_id))
             return histories.told_history(snapshot, self.caller, readable, events)
 
@@ -186,9 +185,6 @@ class RecordActs(Bound):
     def _scopes(self, snapshot: Snapshot, filters: ops.Filters) -> frozenset[Scope] | None:
         readable = readable_scopes(snapshot, self.caller, filters.session_id, at=filters.as_of)
         return narrow_scopes(filters.scopes, readable)
-
-    def _visible(self, record: Record, readable: frozenset[Scope] | None) -> Record:
-        return require_visible(record, readable if may_see(self.caller, record) else frozenset())
 
     def _layers(self, asked: frozenset[Layer] | None) -> frozenset[Layer]:
         """Scratch belongs to its own run: only an operator who asks for the layer is shown that of others."""

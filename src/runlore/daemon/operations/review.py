@@ -134,13 +134,7 @@ class ReviewActs(ForgetActs):
                 if not decision.restore_sources or not before.restorable:
                     return Done(before, records=(record,))
             done = roll_back_learning(tx, record, act, restore_sources=decision.restore_sources)
-            answer = ops.RollbackAnswer(
-                record=done.record,
-                restorable=done.restorable,
-                restored=done.restored,
-                blocked=done.blocked,
-            )
-            return Done(answer, records=(done.record, *done.restored))
+            return Done(done, records=(done.record, *done.restored))
 
         def describe(tx: Transaction, records: tuple[Record, ...]) -> ops.RollbackAnswer:
             # What can come back is told as it is now: an old list would be wrong.

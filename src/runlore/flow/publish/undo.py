@@ -8,36 +8,26 @@ from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain.errors import Conflict
-from runlore.domain.lazy import dataclass
 from runlore.domain.record import Move, Record, RecordId, transition
 from runlore.domain.records.audit import Act, apply_record_move
 from runlore.domain.records.publication import BlockedRecord, Obstacle, restore_obstacle
 from runlore.flow.neighbours import replacements, surroundings
 from runlore.flow.publish.decide import refuse_expired
+from runlore.ports.operations import RollbackAnswer
 from runlore.ports.store import Records, Transaction
 
 
-@dataclass(frozen=True, kw_only=True)
-class RolledBack:
-    """The tombstone, what it had replaced that can come back, what came back, and what cannot and why."""
-
-    record: Record
-    restorable: tuple[Record, ...] = ()
-    restored: tuple[Record, ...] = ()
-    blocked: tuple[BlockedRecord, ...] = ()
-
-
-def roll_back(tx: Transaction, record: Record, act: Act, *, restore_sources: bool = False) -> RolledBack:
+def roll_back(tx: Transaction, record: Record, act: Act, *, restore_sources: bool = False) -> RollbackAnswer:
     """Tombstone an active record; with `restore_sources` what it replaced becomes active again."""
     refuse_expired(record, act.at)
     change = apply_record_move(record, Move.ROLLBACK, act)
     tx.write([change])
     restorable, blocked = replaced_by(tx.records, record.record_id, act.at)
     if not restore_sources:
-        return RolledBack(record=change.record, restorable=restorable, blocked=blocked)
+        return RollbackAnswer(record=change.record, restorable=restorable, blocked=blocked)
     # All of them stood side by side when they were replaced, so none is in the way of another.
     restored = _restore(tx, restorable, act)
-    return RolledBack(record=change.record, restored=restored, blocked=blocked)
+    return RollbackAnswer(record=change.record, restored=restored, blocked=blocked)
 
 
 def replaced_by(
