@@ -51,6 +51,7 @@ class LearningWhere(WhereOptions):
     rule: Annotated[str | None, option("--rule NAME", "Only what this rule of the policy has published.")] = (
         None
     )
+    origin: Annotated[str, option("--origin SOURCE", "Only what comes from there, or has words of it.")] = ""
 
     standing: Annotated[bool, option("--standing", "Only what is in every prompt of its scope.")] = False
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from runlore.domain import limits
 from runlore.domain.detectors.outside_texts import OutsideTexts
+from runlore.domain.record import Record
 from runlore.domain.run import Run
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.taint_sources.fingerprints import (
@@ -16,8 +17,17 @@ from runlore.domain.taint_sources.fingerprints import (
     FirstSeen,
     fingerprint_text,
     is_from_outside,
+    origin_in,
 )
+from runlore.domain.taint_sources.kinds import WorkPlace
 from runlore.ports.store import Collections, Transaction
+
+
+def place_of(collections: Collections, run: Run) -> WorkPlace:
+    """Where a run worked."""
+    session = collections.sessions.find(run.session_id)
+    folder = "" if session is None else session.working_folder or ""
+    return WorkPlace(folder=folder, is_ours=run.executor is not None)
 
 
 def trace_text(collections: Collections, text: str) -> Provenance:
@@ -29,6 +39,12 @@ def trace_text(collections: Collections, text: str) -> Provenance:
     if not known or not is_from_outside(fingerprints, len(known), is_statement=True):
         return TRUSTED
     return _provenance([*known.values()])
+
+
+def rests_on(collections: Collections, record: Record, origin: str) -> bool:
+    """Whether a record names an origin among its sources, cleared or not, or has words first seen there."""
+    sources = (*record.provenance.sources, *trace_text(collections, record.summary).sources)
+    return origin in map(origin_in, sources)
 
 
 def find_carried(collections: Collections, heard: OutsideTexts) -> tuple[tuple[int, str], ...]:

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId
 from runlore.domain.runs.journal import EventType, JournalEvent
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED
 from runlore.domain.taint_sources import OutsideKind, outside_of_call, read_outside
 from runlore.domain.taint_sources.budget import CALL_WORK_MAX, MORE_THAN_IS_READ, RUN_WORK_MAX
+from runlore.domain.taint_sources.kinds import WorkPlace
 from runlore.domain.taint_sources.reading import FORGOTTEN_REQUEST
 from runlore.domain.taint_sources.tools import MCP_OWN_REVIEWED
 
@@ -186,3 +188,44 @@ def test_reading_a_script_again_tells_the_same(scripts: list[str]) -> None:
 
     assert read_outside(calls) == read_outside(calls)
     assert read_outside(calls).tainted is bool({FETCH, "git pull", "$X y"} & set(scripts))
+
+
+@pytest.mark.req("TNT-7")
+@pytest.mark.parametrize(
+    ("name", "arguments", "is_outside"),
+    [
+        ("Read", {"file_path": "/home/ann/shop/src/cart.py"}, False),
+        ("Read", {"file_path": "src/cart.py"}, False),
+        ("Read", {"file_path": "~/shop/README.md"}, False),
+        ("Read", {"file_path": "src/../README.md"}, False),
+        ("Read", {"file_path": "/etc/passwd"}, True),
+        ("Read", {"file_path": "../other/README.md"}, True),
+        ("Read", {"file_path": "src/../../other/README.md"}, True),
+        ("Read", {"file_path": "/home/ann/shopping/README.md"}, True),
+        ("Read", {"file_path": "~/notes.md"}, True),
+        ("Grep", {"pattern": "/etc", "path": "/home/ann"}, True),
+        ("Grep", {"pattern": "/etc", "path": "src"}, False),
+        ("read_file", "{'path': cut o", True),
+        ("read_file", None, False),
+        ("Write", {"file_path": "/tmp/body.md", "content": "x"}, False),
+        ("Bash", {"command": "tree /"}, True),
+        ("Bash", {"command": "cat /etc/passwd"}, True),
+        ("Bash", {"command": "cat ../other/README.md | head -3"}, True),
+        ("Bash", {"command": "cat src/cart.py"}, False),
+        ("memory_search", {"query": "deploy"}, True),
+        ("list_skills", {}, True),
+        ("runlore_search", {"query": "deploy"}, True),
+    ],
+)
+def test_what_is_not_of_the_working_folder_is_outside(
+    name: str, arguments: JsonValue, is_outside: bool
+) -> None:
+    place = WorkPlace(folder="/home/ann/shop")
+
+    assert bool(outside_of_call(name, arguments, place=place)) is is_outside
+
+
+@pytest.mark.req("TNT-7", "POL-13")
+def test_a_name_is_trusted_in_the_runs_of_runlores_own_agent_alone() -> None:
+    assert outside_of_call("memory_search", {}, place=WorkPlace(is_ours=True)) == ()
+    assert outside_of_call("mcp__evil__memory_search", {}, place=WorkPlace(is_ours=True))

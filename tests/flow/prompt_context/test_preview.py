@@ -108,7 +108,7 @@ def test_the_arithmetic_adds_up(world: World) -> None:
 
 
 @pytest.mark.req("RUN-5")
-@pytest.mark.parametrize(("budget", "entries"), [(0, 0), (1, 0), (98, 1), (131, 2), (100_000, 3)])
+@pytest.mark.parametrize(("budget", "entries"), [(0, 0), (1, 0), (120, 1), (153, 2), (100_000, 3)])
 def test_budgets_of_zero_one_and_many(world: World, budget: int, entries: int) -> None:
     runs = []
     for number in range(4):

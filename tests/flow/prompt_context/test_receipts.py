@@ -8,6 +8,7 @@ import pytest
 from runlore.daemon.app import Application
 from runlore.domain.prompts.injected import without_notes
 from runlore.domain.prompts.projection import Omitted, RebuiltSection, SectionName
+from runlore.domain.prompts.sections import INTROS, RENDERER
 from runlore.domain.record import Move, RecordId
 from runlore.domain.run import Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
@@ -55,7 +56,7 @@ def test_a_receipt_names_what_was_given_with_revisions_scores_and_budget(
     assert (answer.run.run, answer.run.request) == (view.run, "zeppelin")
     receipt = answer.receipt
     assert receipt is not None
-    assert (receipt.run_id, receipt.at, receipt.renderer) == (view.run.run_id, view.run.opened_at, 2)
+    assert (receipt.run_id, receipt.at, receipt.renderer) == (view.run.run_id, view.run.opened_at, RENDERER)
     assert (receipt.budget.prompt_tokens, receipt.budget.model_family) == (70, "claude")
     assert view.sections is not None
     for kept, given in zip(receipt.sections, view.sections, strict=True):
@@ -72,7 +73,8 @@ def test_a_receipt_names_what_was_given_with_revisions_scores_and_budget(
 def test_a_section_of_an_earlier_renderer_is_told_in_its_bytes(world: World, view: ops.RunView) -> None:
     answer = world.operator.receipt(view.run.run_id)
     assert answer.receipt is not None
-    then = [each.text.replace("the working folder win", "the workspace win") for each in answer.sections]
+    intros = [(INTROS[RENDERER][each.name], INTROS[1][each.name]) for each in answer.sections]
+    then = [each.text.replace(*intro) for each, intro in zip(answer.sections, intros, strict=True)]
     sections = zip(answer.receipt.sections, then, strict=True)
     earlier = replace(
         answer.receipt,

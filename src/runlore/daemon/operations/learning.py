@@ -48,6 +48,7 @@ from runlore.domain.records.publication import PublishTerms
 from runlore.domain.run import Run
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
+from runlore.flow.origins import rests_on
 from runlore.flow.pipeline.operator_verification import Vouching, gather_support, verify
 from runlore.flow.pipeline.replacing import supersede
 from runlore.flow.publish.decide import expect_revision, set_standing
@@ -57,7 +58,7 @@ from runlore.flow.reactions import confirm_learning, revoke_learnings
 from runlore.flow.record.intake import propose_once
 from runlore.ports import operations as ops
 from runlore.ports.operations import LearningFilters
-from runlore.ports.store import RecordFilter, Records, Transaction
+from runlore.ports.store import Collections, RecordFilter, Transaction
 
 _LISTED_KINDS = LEARNING_KINDS & REVIEWED_KINDS
 REVOKED_MAX = 10_000
@@ -185,10 +186,10 @@ class LearningActs(Bound):
             return scanned_page(
                 snapshot.records,
                 published_where(request.filters, readable, now),
-                lambda record: may_see(self.caller, record) and holds(record, words),
+                lambda record: may_see(self.caller, record) and passes(snapshot, record, request.filters),
                 limit=limit,
                 cursor=request.cursor,
-                batch=batch_for(limit, words),
+                batch=batch_for(limit, words or request.filters.origin),
                 as_of=request.as_of,
             )
 
@@ -227,13 +228,13 @@ class LearningActs(Bound):
     def revoke_matching(self, request: ops.MatchingRevocation) -> ops.Revoked:
         require_filter(request.filters)
         with self.parts.store.snapshot() as snapshot:
-            found = revocable(snapshot.records, request.filters, self.caller, self.parts.clock.now())
+            found = revocable(snapshot, request.filters, self.caller, self.parts.clock.now())
         if request.dry_run:
             return ops.Revoked(items=found, dry_run=True)
 
         def do(tx: Transaction, act: Act) -> Done[ops.Revoked]:
             tx.lock({record.scope for record in found})
-            revoked = revoke_learnings(tx, still_revocable(tx.records, found, request.filters, act.at), act)
+            revoked = revoke_learnings(tx, still_revocable(tx, found, request.filters, act.at), act)
             return Done(ops.Revoked(items=revoked, dry_run=False), records=revoked)
 
         call = reasoned_call("revoke_matching", request)
@@ -392,23 +393,30 @@ def require_filter(filters: LearningFilters) -> None:
             hint="leave the state out",
         )
     narrowing = (filters.scopes, filters.scope_kinds, filters.kinds, filters.tiers, filters.decisions)
-    if not any(narrowing) and filters.actor is None and filters.rule is None and not filters.text.strip():
+    told = (filters.text.strip(), filters.origin.strip())
+    if not any((*narrowing, *told)) and filters.actor is None and filters.rule is None:
         raise Invalid(
             "revoke-matching without a filter would revoke everything",
             code="learning.filter",
-            hint="name a scope, a kind, a tier, a decision, an actor, a rule or a text",
+            hint="name a scope, a kind, a tier, a decision, an actor, a rule, a text or an origin",
         )
 
 
+def passes(collections: Collections, record: Record, filters: LearningFilters) -> bool:
+    """Whether a record has what filters ask for that no query of the store tells."""
+    origin = filters.origin.strip()
+    is_told = holds(record, checked_words(filters.text))
+    return is_told and (not origin or rests_on(collections, record, origin))
+
+
 def revocable(
-    records: Records, filters: LearningFilters, caller: Caller, now: datetime
+    collections: Collections, filters: LearningFilters, caller: Caller, now: datetime
 ) -> tuple[Record, ...]:
     """The active learnings that pass the filters and that the caller reaches, newest first; a bounded lot."""
     where = _active_where(filters, caller.scopes, now)
-    words = checked_words(filters.text)
     found: list[Record] = []
-    for record in newest_first(records, where):
-        if holds(record, words):
+    for record in newest_first(collections.records, where):
+        if passes(collections, record, filters):
             found.append(record)
         if len(found) > REVOKED_MAX:
             raise Invalid(
@@ -420,17 +428,16 @@ def revocable(
 
 
 def still_revocable(
-    records: Records, found: Sequence[Record], filters: LearningFilters, now: datetime
+    collections: Collections, found: Sequence[Record], filters: LearningFilters, now: datetime
 ) -> tuple[Record, ...]:
     """Those found that pass the filters as they are now, with their scopes in hand."""
     where = _active_where(filters, None, now)
-    present = records.get_many([record.record_id for record in found])
-    words = checked_words(filters.text)
+    present = collections.records.get_many([record.record_id for record in found])
     locked = {record.scope for record in found}
     return tuple(
         record
         for record in (present[each.record_id] for each in found if each.record_id in present)
-        if record.scope in locked and where.admits(record) and holds(record, words)
+        if record.scope in locked and where.admits(record) and passes(collections, record, filters)
     )
 
 

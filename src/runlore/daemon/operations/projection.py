@@ -304,7 +304,7 @@ class ProjectionActs(Bound):
             then = run_memory_then(collections, moment)
             return list_tracked_then(collections, session_id, policy=then, moment=moment)
         policy = current_run_memory(collections)
-        return list_tracked_runs(collections.pointers, session_id, policy=policy, now=self.parts.clock.now())
+        return list_tracked_runs(collections, session_id, policy=policy, now=self.parts.clock.now())
 
 
 def _is_seen(each: RankedSkill, usable: Container[str]) -> bool:

@@ -39,6 +39,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.shell import Script, script_of, script_of_words
 from runlore.domain.shell.wrappers import inner_of
 from runlore.domain.taint_sources.calls import commands_of_call, is_narrating
+from runlore.domain.taint_sources.kinds import ANYWHERE, WorkPlace
 from runlore.domain.taint_sources.reading import NumberedEvent, outside_reads
 from runlore.domain.taint_sources.tools import runs_commands
 from runlore.domain.timestamps import truncate
@@ -107,6 +108,7 @@ def mine_transcript_run(
         agent=told.agent.value,
         project=project,
         project_name=project_name,
+        place=WorkPlace(folder=told.folder),
     )
 
 
@@ -141,6 +143,7 @@ def mine_run(
     agent: str,
     project: str,
     project_name: str = "",
+    place: WorkPlace = ANYWHERE,
 ) -> MinedRun:
     """What the detectors see of a run, made of its events in their order: those of the journal as they are,
     those of a transcript as `number_events` gives them."""
@@ -157,7 +160,9 @@ def mine_run(
         at=truncate(clean[0].at) if clean else TIMELESS,
         request=_request(clean, run_id),
         steps=steps,
-        outside=tuple(OutsideRead(number=number, source=source) for number, source in outside_reads(clean)),
+        outside=tuple(
+            OutsideRead(number=number, source=source) for number, source in outside_reads(clean, place)
+        ),
         left_out=max(0, len(calls) - limits.RUN_STEPS_MAX),
     )
 

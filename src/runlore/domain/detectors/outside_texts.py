@@ -17,6 +17,7 @@ from runlore.domain.taint_sources.fingerprints import (
     READ_CHARS_MAX,
     fingerprint_text,
 )
+from runlore.domain.taint_sources.kinds import ANYWHERE, WorkPlace
 from runlore.domain.taint_sources.reading import NumberedEvent, sources_of_event
 
 # A text without any fingerprint is read as well: so many of its characters take the room of one.
@@ -26,7 +27,8 @@ CHARS_A_FINGERPRINT = 40
 class OutsideTexts:
     """What was heard: fingerprints by the source that brought them, and those of each result from inside."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: WorkPlace = ANYWHERE) -> None:
+        self._place = place
         self.outside: dict[str, set[int]] = {}
         self.inside: list[tuple[int, frozenset[int]]] = []
         self._own: set[int] = set()
@@ -38,13 +40,13 @@ class OutsideTexts:
     def hear(self, event: NumberedEvent) -> None:
         """Take the next event."""
         if event.type is EventType.TOOL_CALL:
-            source = next(iter(sources_of_event(event, self._known, self._budget)), "")
+            source = next(iter(sources_of_event(event, self._known, self._budget, self._place)), "")
             call_id = event.body.get("call_id")
             if source and isinstance(call_id, str):
                 is_told = prints_outside(str(event.body.get("name")), event.body.get("arguments"))
                 self._calls[call_id] = source_name(source) if is_told else ""
         elif event.type is EventType.TOOL_RESULT and self._room > 0:
-            brought = next(iter(sources_of_event(event, self._known, self._budget)), "")
+            brought = next(iter(sources_of_event(event, self._known, self._budget, self._place)), "")
             told = source_name(brought) if brought else self._calls.get(str(event.body.get("call_id")))
             if told != "":
                 self._take(event.number, told, strip_injected(output_text(event.body.get("output"))))
@@ -52,7 +54,7 @@ class OutsideTexts:
             text = strip_injected(text_of(event.body))
             own = "" if words_of(event.body) else cut_pasted(text)
             self._own |= self._read(own, is_whole=True)
-            source = next(iter(sources_of_event(event, self._known, self._budget)), "")
+            source = next(iter(sources_of_event(event, self._known, self._budget, self._place)), "")
             if source:
                 self._take(event.number, source, text[len(own) :])
 

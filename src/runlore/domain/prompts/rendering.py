@@ -9,7 +9,7 @@ Receipts keep the number of the renderer (`sections.RENDERER`) and the digest of
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from runlore.domain.errors import Corrupt
 from runlore.domain.lazy import dataclass
@@ -18,6 +18,7 @@ from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.prompts.sections import (
     FENCE,
     FENCE_OPENED,
+    FROM_OUTSIDE,
     INTRO,
     INTROS,
     MARKER,
@@ -25,10 +26,12 @@ from runlore.domain.prompts.sections import (
     closing_line,
     opening_line,
 )
+from runlore.domain.text.excerpt import excerpt
 from runlore.domain.text.safe_text import escape
 from runlore.domain.timestamps import format_time
 
 _BETWEEN = " · "
+SOURCE_TOLD_CHARS_MAX = 100
 
 # What could be taken for one of our markers or a fence.
 _MARKER_LIKE = re.compile(rf"<(?=[\s\\]*+/?\s*+{MARKER}\s*+:)", re.IGNORECASE)
@@ -62,9 +65,13 @@ def render_learning(entry: LearnedEntry) -> str:
     return _entry(Rendered(heading=heading, content=entry.content))
 
 
-def render_run(memory: RunMemory) -> str:
-    heading = (memory.run_id, memory.status.value, format_time(memory.captured_at))
-    return _entry(Rendered(heading=heading, content=memory.summary))
+def render_run(memory: RunMemory, sources: Sequence[str] = ()) -> str:
+    """A run's memory; `sources` are what its conversation had read from outside."""
+    heading = [memory.run_id, memory.status.value, format_time(memory.captured_at)]
+    if sources:
+        more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
+        heading.append(f"{FROM_OUTSIDE}: {excerpt(sources[0], SOURCE_TOLD_CHARS_MAX)}{more}")
+    return _entry(Rendered(heading=tuple(heading), content=memory.summary))
 
 
 def _entry(entry: Rendered) -> str:

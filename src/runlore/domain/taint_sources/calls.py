@@ -21,11 +21,18 @@ from runlore.domain.taint_sources.commands import (
     plain_name,
     untold,
 )
-from runlore.domain.taint_sources.kinds import Brings, Reading, words
-from runlore.domain.taint_sources.paths import outside_of_path
+from runlore.domain.taint_sources.kinds import ANYWHERE, Brings, Reading, WorkPlace, words
+from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path
 from runlore.domain.taint_sources.program_texts import INTERPRETERS, outside_of_text
 from runlore.domain.taint_sources.programs import BY_PROGRAM
-from runlore.domain.taint_sources.tools import UNKNOWN, is_batch, outside_of_tool, runs_commands
+from runlore.domain.taint_sources.tools import (
+    FILE_READERS,
+    OUR_TOOLS,
+    UNKNOWN,
+    is_batch,
+    outside_of_tool,
+    runs_commands,
+)
 
 # Scripts that are remembered: an open run is read again with every candidate that names it.
 REMEMBERED_SCRIPTS = 2_048
@@ -188,11 +195,15 @@ def _of_loose_words(text: str) -> Iterator[Reading]:
 
 
 def outside_of_call(
-    name: str, arguments: JsonValue, budget: ReadingBudget | None = None
+    name: str, arguments: JsonValue, budget: ReadingBudget | None = None, *, place: WorkPlace = ANYWHERE
 ) -> tuple[Reading, ...]:
     """What a tool call reads from outside: its sources, each with the reason that it counts."""
     own = budget or ReadingBudget.of_call()
+    if place.is_ours and name in OUR_TOOLS:
+        return ()
     found = tuple(_of_call(name, arguments, own, depth=0))
+    if not found and name.strip().lower() in FILE_READERS:
+        found = tuple(_of_other_folders(name, arguments, own, place.folder))
     return (*found, MORE_THAN_IS_READ) if own.is_spent and MORE_THAN_IS_READ not in found else found
 
 
@@ -314,6 +325,17 @@ def _of_paths(arguments: JsonValue, budget: ReadingBudget) -> Iterator[Reading]:
             yield text, outside
         elif name not in _CONTENT_KEYS and is_address(text) and not is_own_machine(text):
             yield named_address(text)
+
+
+def _of_other_folders(
+    name: str, arguments: JsonValue, budget: ReadingBudget, folder: str
+) -> Iterator[Reading]:
+    """What a tool that shows files is given of other folders, or where nobody can tell what it is given."""
+    if arguments is not None and not isinstance(arguments, Mapping):
+        yield f"{name} of something that cannot be told", UNKNOWN
+    for key, text in _texts(arguments, budget):
+        if key.lower() in _PATH_KEYS and (outside := outside_of_folder(text, folder)):
+            yield text, outside
 
 
 def _commands(value: JsonValue, key: str) -> Iterator[tuple[str, str | list[str]]]:

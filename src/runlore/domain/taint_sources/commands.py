@@ -15,7 +15,7 @@ from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
 from runlore.domain.taint_sources.addresses import is_address, is_own_machine
 from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, ReadingBudget
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading, words
-from runlore.domain.taint_sources.paths import outside_of_path, outside_of_paths
+from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path, outside_of_paths
 from runlore.domain.taint_sources.program_texts import (
     INTERPRETERS,
     TEXT_PROGRAMS,
@@ -31,6 +31,7 @@ from runlore.domain.taint_sources.programs import (
     LEAVING_HOME_SETTINGS,
     NAMING_ONLY,
     NOT_PRINTING,
+    SHOWING,
     ProgramRow,
 )
 
@@ -335,6 +336,7 @@ def _sed_scripts(words: Sequence[str]) -> Sequence[str]:
 
 def _of_files(program: str, command: ShellCommand) -> Iterator[Reading]:
     paths = [*command.reads] if command.redirects else []
+    found: dict[str, Outside] = {}
     if program not in NOT_PRINTING:
         paths += [
             word.partition("=")[2] or word if word.startswith("--") else word for word in command.arguments
@@ -343,6 +345,9 @@ def _of_files(program: str, command: ShellCommand) -> Iterator[Reading]:
         names = [path.removeprefix("@") for path in paths]
         if found := dict(outside_of_paths(names)):
             yield from ((path, found[name]) for path, name in zip(paths, names, strict=True) if name in found)
+    if program in SHOWING and not found:
+        named = (word for word in command.arguments if not word.startswith("-"))
+        yield from ((word, outside) for word in named if (outside := outside_of_folder(word)))
     for target in command.writes if command.redirects else ():
         # A connection is written to as a file; what is read from it comes through the same descriptor.
         if target.startswith(("/dev/tcp/", "/dev/udp/")) and (outside := outside_of_path(target)):

@@ -37,6 +37,7 @@ _ADDRESS = re.compile(
     r"(?:(?:https?://(?:www\.)?|\bwww\.)((?:[a-z0-9-]{1,63}\.){1,6}[a-z]{2,24}\b)"
     r"|\b((?:[a-z0-9-]{1,63}\.){1,6}(?:com|org|xyz)\b))(/[^\s\"'<>)\]},]{0,200})?"
 )
+_SENTENCE = re.compile(r"words first seen in (.+) on \d{4}-\d{2}-\d{2}")
 # Everybody names these: they tell nothing of where a text is from.
 _COMMON_HOSTS = frozenset(
     {
@@ -59,6 +60,12 @@ class FirstSeen:
     def sentence(self) -> str:
         """One line for people."""
         return f"words first seen in {self.source} on {self.at:%Y-%m-%d}"
+
+
+def origin_in(source: str) -> str:
+    """What a source comes from: itself, or where its words were first seen."""
+    found = _SENTENCE.fullmatch(source)
+    return found[1] if found else source
 
 
 def fingerprint_text(text: str, *, is_whole: bool = False, is_inside: bool = False) -> frozenset[int]:

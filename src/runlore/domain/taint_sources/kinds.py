@@ -17,6 +17,7 @@ class OutsideKind(StrEnum):
     OTHER_AGENT = "other agent"
     PAST_RUN = "past run"
     UNKNOWN_TOOL = "unknown tool"
+    OTHER_FOLDER = "other folder"
 
 
 class Brings(StrEnum):
@@ -33,6 +34,17 @@ class Outside:
     kind: OutsideKind
     brings: Brings
     why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkPlace:
+    """Where a run worked: its folder, if that is known, and whether Runlore's own agent did."""
+
+    folder: str = ""
+    is_ours: bool = False
+
+
+ANYWHERE = WorkPlace()
 
 
 # A source, and the reason that it counts.

@@ -2,12 +2,20 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from posixpath import normpath
 
 from runlore.domain.guard.patterns import compile_pattern
 from runlore.domain.lazy import dataclass
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind
 
 PATH_CHARS_MAX = 4_096
+ELSEWHERE = Outside(
+    kind=OutsideKind.OTHER_FOLDER,
+    brings=Brings.TEXT,
+    why="is no file of the working folder, whoever wrote it",
+)
+_SYSTEM = re.compile(r"/(?:etc|var|usr|opt|proc|sys|boot|root|mnt|media|library|system|volumes)(?:/|$)")
+_HOME = re.compile(r"/(?:home|users)/[^/]+|/root")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +137,21 @@ def outside_of_path(path: str) -> Outside | None:
     if plain.isascii() and not _ANY.search(plain.encode()):
         return None
     return _by_row(plain)
+
+
+def outside_of_folder(path: str, folder: str = "") -> Outside | None:
+    """Why a file is none of the working folder's; None where it is one, or could be: no folder is known."""
+    here = _plain(folder).rstrip("/")
+    home = _HOME.match(here)
+    plain = _plain(path)
+    if home and plain.startswith("~"):
+        plain = home[0] + plain[1:]
+    plain = normpath(plain) if plain else "."
+    if here and (plain == here or plain.startswith(f"{here}/")):
+        return None
+    is_elsewhere = plain in ("/", "~") or plain == ".." or plain.startswith("../") or _SYSTEM.match(plain)
+    is_absolute = bool(here) and plain.startswith(("/", "~"))
+    return ELSEWHERE if is_elsewhere or is_absolute else None
 
 
 def outside_of_paths(paths: Sequence[str]) -> Iterator[tuple[str, Outside]]:

@@ -227,6 +227,8 @@ GIT_NAMING = words(
     "remote push commit config tag notes log add branch merge am apply grep show diff blame rev-list describe"
     " stash request-pull send-email credential bisect checkout switch status"
 )
+# These show what is in the files and folders that they are given.
+SHOWING = words("cat bat head tail less more nl tac strings tree")
 # These name a file without printing what is in it.
 NOT_PRINTING = words(
     "rm touch chmod chown ls mkdir rmdir test [ [[ stat file du git cd pushd ln basename dirname echo printf"

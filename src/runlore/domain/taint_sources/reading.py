@@ -19,6 +19,7 @@ from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.taint_sources.addresses import is_address, is_own_machine, source_name
 from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, ReadingBudget
 from runlore.domain.taint_sources.calls import outside_of_call
+from runlore.domain.taint_sources.kinds import ANYWHERE, WorkPlace
 from runlore.domain.taint_sources.paths import outside_of_path
 
 # How a source is named that has no other name.
@@ -51,54 +52,56 @@ class NumberedEvent(Protocol):
         ...
 
 
-def read_outside(events: Iterable[NumberedEvent]) -> Provenance:
+def read_outside(events: Iterable[NumberedEvent], place: WorkPlace = ANYWHERE) -> Provenance:
     """What the calls of these events read from outside, each source named once, in order.
 
     The events may come page by page: reading stops when there are as many sources as are kept, or when more
     was called than is read of one run.
     """
-    sources = tuple(source for _, source in outside_reads(events))
+    sources = tuple(source for _, source in outside_reads(events, place))
     return Provenance(untrusted=True, needs_review=True, sources=sources) if sources else TRUSTED
 
 
-def outside_reads(events: Iterable[NumberedEvent]) -> Iterator[tuple[int, str]]:
+def outside_reads(events: Iterable[NumberedEvent], place: WorkPlace = ANYWHERE) -> Iterator[tuple[int, str]]:
     """The same, each with the number of the event that brought it first."""
-    return islice(_distinct(_sources(events)), limits.TAINT_SOURCES_MAX)
+    return islice(_distinct(_sources(events, place)), limits.TAINT_SOURCES_MAX)
 
 
-def _sources(events: Iterable[NumberedEvent]) -> Iterator[tuple[int, str]]:
+def _sources(events: Iterable[NumberedEvent], place: WorkPlace) -> Iterator[tuple[int, str]]:
     known: set[str] = set()
     budget = ReadingBudget.of_run()
     for event in events:
-        for source in sources_of_event(event, known, budget):
+        for source in sources_of_event(event, known, budget, place):
             yield event.number, source
         if budget.is_spent:
             yield event.number, MORE_THAN_IS_READ[0]
             return
 
 
-def sources_of_event(event: NumberedEvent, known: set[str], budget: ReadingBudget) -> Iterable[str]:
+def sources_of_event(
+    event: NumberedEvent, known: set[str], budget: ReadingBudget, place: WorkPlace = ANYWHERE
+) -> Iterable[str]:
     """What one event brings in from outside; `known` are the ids of the calls before it."""
     kind = event.type
     if kind is _CALL:
         call_id = event.body.get("call_id")
         if isinstance(call_id, str):
             known.add(call_id)
-        return _of_call(event.body, budget)
+        return _of_call(event.body, budget, place)
     if kind is _RESULT:
         is_plain = "source" not in event.body and event.body.get("call_id") in known
         return () if is_plain else _of_result(event.body, known)
     return _of_request(event.body) if kind is _INPUT else ()
 
 
-def _of_call(body: JsonObject, budget: ReadingBudget) -> Iterator[str]:
+def _of_call(body: JsonObject, budget: ReadingBudget, place: WorkPlace) -> Iterator[str]:
     name = body.get("name")
     if not isinstance(name, str) or not name:
         # The journal was emptied: nobody can tell any more what was read.
         yield FORGOTTEN_CALL
         return
     own = ReadingBudget.of_call()
-    yield from (source for source, _ in outside_of_call(name, body.get("arguments"), own))
+    yield from (source for source, _ in outside_of_call(name, body.get("arguments"), own, place=place))
     budget.spend(own.used)
 
 

@@ -159,13 +159,13 @@ OWN_TOOLS: Sequence[ToolRow] = (
         "Cursor, Cline, Antigravity, Grok, Copilot CLI, odek",
         "works in the workspace",
     ),
-    _own(
-        "memory memory_search memory_context memory_propose memory_get memory_list memory_why list_skills"
-        " runlore_search runlore_context runlore_propose runlore_why runlore_skills",
-        "Runlore, Hermes",
-        "tells what was reviewed before",
-    ),
-    _own("propose_learning scratch", "Runlore", "keeps what the agent itself says"),
+)
+
+# Those of them that show what is in the files that they are given.
+FILE_READERS = words(
+    "read notebookread grep glob ls read_file list_dir grep_files search_file_content grep_search"
+    " list_directory read_many_files list view_file search_dir search_file find_file search_files list_files"
+    " file_search codebase_search batch_read multi_grep head_tail tree open view_image json_query"
 )
 
 SHELL_TOOLS: Sequence[ToolRow] = (
@@ -185,6 +185,9 @@ SHELL_TOOLS: Sequence[ToolRow] = (
         "judged by the commands that it runs",
     ),
 )
+
+# Tools of Runlore's own agent, in its own runs alone: anybody can call a tool so.
+OUR_TOOLS = words("memory_search list_skills propose_learning scratch")
 
 # Tools that call other tools, which then say what is read.
 BATCH_TOOLS = ("batch",)

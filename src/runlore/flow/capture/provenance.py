@@ -18,7 +18,7 @@ from runlore.domain.statements.user_messages import UserMessageCollector
 from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.domain.taint_sources import read_outside
 from runlore.flow.capture.session_lock import Beat, skip_beat
-from runlore.flow.origins import carried_provenance
+from runlore.flow.origins import carried_provenance, place_of
 from runlore.ports.store import Collections
 
 # How many runs are followed to what they were given; beyond that a person has to look.
@@ -44,7 +44,7 @@ def run_provenance(
         if run_id != run.run_id and (found := collections.runs.find(run_id)) is not None
     ]
     events = _tell_listeners(_events(collections, run.run_id, beat), listener, heard)
-    own = read_outside(events)
+    own = read_outside(events, place_of(collections, run))
     if listener is not None or heard is not None:
         # Where enough was found to be from outside the rest was not read.
         deque(events, maxlen=0)
@@ -90,9 +90,10 @@ def _conversations(
             if collections.captures.get(run_id) is not None:
                 # Capture has looked at it, and what it found untrusted is told above.
                 continue
-            heard = OutsideTexts()
+            place = place_of(collections, collections.runs.get(run_id))
+            heard = OutsideTexts(place)
             events = _tell_listeners(_events(collections, run_id, beat), None, heard)
-            yield read_outside(events)
+            yield read_outside(events, place)
             deque(events, maxlen=0)
             yield carried_provenance(collections, heard)
             more = collections.runs.get_many(tuple(_find_given(collections, run_id)))

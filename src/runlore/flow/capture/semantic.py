@@ -38,6 +38,7 @@ from runlore.flow.capture.episodes import unless_secret
 from runlore.flow.capture.provenance import conversation_provenance, run_provenance
 from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.capture.uncaptured import find_uncaptured
+from runlore.flow.origins import place_of
 from runlore.flow.policies import current_policy, current_skills, learning_in_force, learning_then
 from runlore.ports.store import Collections
 
@@ -188,7 +189,7 @@ def look(
         else None
     )
     own = noted.provenance if noted is not None else TRUSTED
-    heard = OutsideTexts() if noted is None and terms.captured else None
+    heard = OutsideTexts(place_of(collections, run)) if noted is None and terms.captured else None
     if noted is None or listener is not None:
         read = _readable_provenance(collections, run, beat, listener=listener, heard=heard)
         own = read if noted is None else own

@@ -156,7 +156,7 @@ def gather(
             entries_max=limits.max_entries,
             views=views_of(reading, asked.scopes, now),
         ),
-        tracked=list_tracked_runs(snapshot.pointers, session_id, policy=policy, now=now),
+        tracked=list_tracked_runs(snapshot, session_id, policy=policy, now=now),
         budget=_open_budget(snapshot.counters, asked, families),
         policy=policy,
         limits=limits,
@@ -259,7 +259,8 @@ def _learned_entry(entry: LearnedEntry, budget: Budget) -> SectionEntry:
 
 def _pack_runs(runs: RecoveredRuns, budget: Budget, policy: RunMemoryPolicy) -> tuple[_Part, Budget]:
     name = SectionName.RECOVERED_MEMORY
-    texts = [(memory.run_id, rendering.render_run(memory)) for memory in runs.entries]
+    outside = runs.outside
+    texts = [(one.run_id, rendering.render_run(one, outside.get(one.run_id, ()))) for one in runs.entries]
     told = [SectionEntry(source_id=run_id, tokens=_cost(text, budget), text=text) for run_id, text in texts]
     room = token_budget.room_for(budget, policy.budget_tokens)
     packed = token_budget.newest_first([entry.tokens for entry in told], _frame_cost(name, budget), room)

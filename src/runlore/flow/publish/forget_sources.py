@@ -17,6 +17,7 @@ from runlore.domain.run import Run, RunId
 from runlore.domain.runs.journal import JournalEvent
 from runlore.domain.scope import Scope
 from runlore.domain.taint_sources import read_outside
+from runlore.flow.origins import place_of
 from runlore.flow.publish.forget import to_forget
 from runlore.ports.store import Collections, Transaction
 
@@ -69,7 +70,9 @@ def _find_marked(collections: Collections, run: Run) -> dict[RecordId, Record]:
 def _read_sources(collections: Collections, run_id: RunId) -> tuple[str, ...]:
     """What a run's journal says that it read; nothing where it is damaged, for forgetting goes on."""
     with suppress(Corrupt):
-        return read_outside(_events(collections, run_id)).sources
+        return read_outside(
+            _events(collections, run_id), place_of(collections, collections.runs.get(run_id))
+        ).sources
     return ()
 
 

@@ -26,8 +26,9 @@ from runlore.domain.session import Session, SessionId
 from runlore.domain.skills.skill_uses import SkillOpening, find_opened_skills
 from runlore.domain.suggesting.own_origin import OwnOrigins
 from runlore.domain.suggestion import Suggestion
+from runlore.domain.taint_sources.kinds import WorkPlace
 from runlore.flow.opted_out import is_left_out
-from runlore.flow.origins import find_carried
+from runlore.flow.origins import find_carried, place_of
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.suggestion_lock import forgettings
 from runlore.ports.operations.progress import Progress
@@ -59,7 +60,7 @@ def look(
     """A run with its session; None where nothing can be learned from it. `beat` is told between the pages."""
     try:
         events = _events(collections, run.run_id, beat)
-        project = next(iter(session.binding.project_ids), "")
+        project, place = next(iter(session.binding.project_ids), ""), place_of(collections, run)
         mined = mine_run(
             events,
             session_id=run.session_id,
@@ -67,8 +68,9 @@ def look(
             agent=run.agent or session.agent or "",
             project=project,
             project_name=project_name(project, session.working_folder or ""),
+            place=place,
         )
-        mined = _with_carried(collections, mined, events)
+        mined = _with_carried(collections, mined, events, place)
     except Corrupt:
         # What is damaged says nothing, and `doctor` tells of it.
         return None
@@ -82,11 +84,13 @@ def look(
     )
 
 
-def _with_carried(collections: Collections, mined: MinedRun, events: Iterable[JournalEvent]) -> MinedRun:
+def _with_carried(
+    collections: Collections, mined: MinedRun, events: Iterable[JournalEvent], place: WorkPlace
+) -> MinedRun:
     """A run with what it read in words that other runs had read from outside (TNT-5)."""
     if collections.outside_words.is_empty():
         return mined
-    heard = OutsideTexts()
+    heard = OutsideTexts(place)
     for event in events:
         heard.hear(event)
     carried = (OutsideRead(number=at, source=told) for at, told in find_carried(collections, heard))

@@ -229,6 +229,10 @@ class LearningFilters:
     rule: Annotated[str | None, About("Only what this rule of the policy has published.")] = None
     standing: Annotated[bool, About("Only what is in every prompt of its scope.")] = False
     text: Annotated[str, About("Only with these words in it.", most=limits.QUERY_CHARS_MAX)] = ""
+    origin: Annotated[
+        str,
+        About("Only what comes from there, or has words first seen there.", most=limits.QUERY_CHARS_MAX),
+    ] = ""
 
     @property
     def is_empty(self) -> bool:
