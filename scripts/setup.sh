@@ -28,7 +28,7 @@ main() {
             # The system's packages come while pip works; both wait for the network most of their time.
             need_packages &
             packages=$!
-            want_agents &
+            want_agents "$1" &
             agents=$!
             trap wait EXIT
             install dev
@@ -160,7 +160,9 @@ want_local_model() {
 # cannot be had, the tests go on without them, and name them in their summary.
 want_agents() {
     wanted="@anthropic-ai/claude-code@2.1.326 @openai/codex@0.169.0"
-    if [ "$(cat "$venv/.installed-agents" 2>/dev/null)" = "$wanted" ]; then return; fi
+    if [ "$1" = soak ]; then wanted="$wanted @google/gemini-cli@0.61.0 opencode-ai@1.18.33"; fi
+    # What soak needs contains what the tests need.
+    case "$(cat "$venv/.installed-agents" 2>/dev/null)" in "$wanted"*) return ;; esac
     rm -rf "$venv/agents"
     # shellcheck disable=SC2086 # a word for each package
     if command -v npm >/dev/null && npm install --prefix "$venv/agents" --no-save --no-audit --no-fund --silent $wanted; then

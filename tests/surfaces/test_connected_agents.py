@@ -1,4 +1,5 @@
-"""The real Claude Code and Codex, connected: memory in their requests, their sessions kept once."""
+"""The real Claude Code, Codex, Gemini CLI and opencode, connected: memory in their requests, their sessions
+kept once. The last two take minutes to start, and are tried in `make soak`."""
 
 import json
 import os
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.model_server import ModelServer, model_server, says
+from tests.model_server import ModelServer, Received, Reply, model_server, says, sends
 from tests.surfaces.command_line import Runlore
 from tests.system_programs import AGENT_PROGRAMS
 from tests.waiting import PATIENCE_S, until
@@ -16,6 +17,8 @@ from tests.waiting import PATIENCE_S, until
 pytestmark = [pytest.mark.req("INT-2", "INT-6", "INT-3"), pytest.mark.real_agents]
 
 SAID = "Remember: we deploy the billing service on Fridays."
+# What of a test's environment an agent is given.
+KEPT = ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 SKILL = """---
 name: deploy-billing
 description: Use it to deploy the billing service.
@@ -33,7 +36,37 @@ base_url = "{url}"
 wire_api = "responses"
 env_key = "LOOP_KEY"
 """
-FOREIGN = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}, "cleanupPeriodDays": 9}'
+CLAUDE = """{{
+  "hooks": {{"Stop": [{{"hooks": [{{"type": "command", "command": "true"}}]}}]}},
+  "cleanupPeriodDays": 9}}
+"""
+GEMINI = """{{
+  // mine
+  "security": {{"auth": {{"selectedType": "gemini-api-key"}}}},
+  "general": {{"enableAutoUpdate": false}}
+}}
+"""
+OPENCODE = """{{
+  // mine
+  "autoupdate": false,
+  "share": "disabled",
+  "model": "loop/m",
+  "small_model": "loop/m",
+  "provider": {{
+    "loop": {{
+      "npm": "@ai-sdk/openai-compatible",
+      "options": {{"baseURL": "{url}", "apiKey": "x"}},
+      "models": {{"m": {{}}}}
+    }}
+  }}
+}}
+"""
+SETTINGS = {
+    "claude-code": (".claude/settings.json", CLAUDE),
+    "codex": (".codex/config.toml", CODEX),
+    "gemini": (".gemini/settings.json", GEMINI),
+    "opencode": (".config/opencode/opencode.json", OPENCODE),
+}
 
 
 @pytest.fixture
@@ -49,7 +82,7 @@ def home(clean_home: Path) -> Iterator[Path]:
 
 def files_of(home: Path) -> dict[str, bytes]:
     """The settings of the agents."""
-    names = (".claude/settings.json", ".claude.json", ".codex/config.toml", ".codex/hooks.json")
+    names = (*(name for name, _ in SETTINGS.values()), ".claude.json", ".codex/hooks.json")
     return {name: (home / name).read_bytes() for name in names if (home / name).exists()}
 
 
@@ -58,14 +91,20 @@ def ask(agent: str, prompt: str, home: Path, server: ModelServer) -> None:
     words = {
         "claude-code": ["claude", "-p", prompt],
         "codex": ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt],
+        "gemini": ["gemini", "-p", prompt],
+        "opencode": ["opencode", "run", prompt],
     }[agent]
     environment = {
-        **{name: os.environ[name] for name in ("PATH", "HOME")},
+        **{name: value for name, value in os.environ.items() if name in KEPT},
         "ANTHROPIC_BASE_URL": server.base_url("anthropic"),
         "ANTHROPIC_API_KEY": "nobody-knows-it",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
         "LOOP_KEY": "nobody-knows-it",
+        "GOOGLE_GEMINI_BASE_URL": server.base_url("anthropic"),
+        "GEMINI_API_KEY": "nobody-knows-it",
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
     }
     done = subprocess.run(
         [str(AGENT_PROGRAMS / words[0]), *words[1:]],
@@ -73,10 +112,22 @@ def ask(agent: str, prompt: str, home: Path, server: ModelServer) -> None:
         cwd=home / "project",
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=PATIENCE_S,
+        # Some take a minute of a busy machine to start.
+        timeout=4 * PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, (done.stdout[-2_000:], done.stderr[-2_000:])
+
+
+def answer(received: Received) -> Reply:
+    """A word of thanks in the protocol that is spoken; Gemini's has its own."""
+    if "enerateContent" not in received.path:
+        return says("Noted.")
+    said = {"content": {"role": "model", "parts": [{"text": "Noted."}]}, "finishReason": "STOP", "index": 0}
+    document = json.dumps({"candidates": [said]}).encode()
+    if "stream" not in received.path:
+        return sends(document, headers={"content-type": "application/json"})
+    return sends(b"data: " + document + b"\r\n\r\n", headers={"content-type": "text/event-stream"})
 
 
 def requests(server: ModelServer) -> str:
@@ -90,16 +141,23 @@ def runs(runlore: Runlore, agent: str) -> list[str]:
     return [run["status"] for each in sessions for run in runlore.items("session", "runs", each)]
 
 
-@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "claude-code",
+        "codex",
+        pytest.param("gemini", marks=pytest.mark.soak),
+        pytest.param("opencode", marks=pytest.mark.soak),
+    ],
+)
 def test_an_agent_is_told_what_a_person_confirmed_of_its_last_session(agent: str, home: Path) -> None:
     runlore = Runlore(home / "runlore")
     runlore.json("skill", "import", str(home / "skill"))
     runlore.json("skill", "accept", "deploy-billing", "--force", "--expected-revision", "1")
-    with model_server(says("Noted.")) as server:
-        for folder in (".claude", ".codex"):
-            (home / folder).mkdir()
-        (home / ".claude" / "settings.json").write_text(FOREIGN)
-        (home / ".codex" / "config.toml").write_text(CODEX.format(url=server.base_url()))
+    with model_server(answer) as server:
+        for name, settings in SETTINGS.values():
+            (home / name).parent.mkdir(parents=True)
+            (home / name).write_text(settings.format(url=server.base_url()))
         before = files_of(home)
         runlore.installed("connect", agent)
 
@@ -118,6 +176,54 @@ def test_an_agent_is_told_what_a_person_confirmed_of_its_last_session(agent: str
 
     assert {name: content for name, content in files_of(home).items() if name in before} == before
     assert "runlore" not in "".join(content.decode() for content in files_of(home).values())
+
+
+def install_plugin(agent: str, home: Path) -> None:
+    """Runlore's plugin, from the marketplace file of this repository."""
+    marketplace, name = str(Path(__file__).parents[2]), "runlore@runlore"
+    program, add = {"claude-code": ("claude", "install"), "codex": ("codex", "add")}[agent]
+    for words in (("marketplace", "add", marketplace), (add, name)):
+        subprocess.run(
+            [AGENT_PROGRAMS / program, "plugin", *words],
+            env={name: value for name, value in os.environ.items() if name in KEPT},
+            cwd=home / "project",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=True,
+        )
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_one_plugin_serves_both_and_changes_none_of_their_files(agent: str, home: Path) -> None:
+    lore = home / ".runlore"
+    runlore = Runlore(lore)
+    try:
+        with model_server(answer) as server:
+            for name, settings in SETTINGS.values():
+                (home / name).parent.mkdir(parents=True)
+                (home / name).write_text(settings.format(url=server.base_url()))
+            install_plugin(agent, home)
+            before = files_of(home)
+            runlore.installed("connect", agent, "--plugin")
+            assert files_of(home) == before
+            runlore.json(
+                "remember", "We deploy the billing service on Fridays", "--yes", "--scope", "workspace"
+            )
+
+            ask(agent, "When do we deploy the billing service?", home, server)
+
+            assert "deploy the billing service on Fridays" in requests(server)
+            until(lambda: runs(runlore, agent) == ["completed"], told=lambda: runs(runlore, agent))
+            told = runlore.json("status")["agents"][0]
+            trusts = "ok" if agent == "claude-code" else "Codex does not trust 4 of them"
+            assert (told["agent"], told["hooks"]) == (agent, trusts)
+            assert runlore.fails("connect", agent).code == "connect.twice"
+            runlore.json("disconnect", agent)
+            assert not (lore / "agents" / f"{agent}.sh").exists()
+        assert "hook.py" not in "".join(content.decode() for content in files_of(home).values())
+    finally:
+        runlore.installed("down")
 
 
 def list_codex_hooks(home: Path) -> dict[str, tuple[str, str]]:
@@ -152,16 +258,21 @@ def list_codex_hooks(home: Path) -> dict[str, tuple[str, str]]:
     return {each["key"]: (each["currentHash"], each["trustStatus"]) for each in hooks}
 
 
-def test_what_status_says_of_trust_is_what_codex_has(home: Path) -> None:
+@pytest.mark.parametrize("by_plugin", [False, True], ids=["settings", "plugin"])
+def test_what_status_says_of_trust_is_what_codex_has(home: Path, by_plugin: bool) -> None:
     runlore = Runlore(home / "runlore")
-    runlore.installed("connect", "codex", "--no-skills")
+    if by_plugin:
+        install_plugin("codex", home)
+    runlore.installed("connect", "codex", "--no-skills", *(["--plugin"] if by_plugin else []))
     hooks = list_codex_hooks(home)
     assert {trust for _, trust in hooks.values()} == {"untrusted"}
     assert runlore.json("status")["agents"][0]["hooks"] == "Codex does not trust 4 of them"
 
     with (home / ".codex" / "config.toml").open("a") as config:
         for key, (digest, _) in hooks.items():
-            config.write(f'\n[hooks.state."{key}"]\ntrusted_hash = "{digest}"\n')
+            # Of a plugin's hook the second half is that of the plugin.
+            hook_digest = digest.partition("/")[0]
+            config.write(f'\n[hooks.state."{key}"]\ntrusted_hash = "{hook_digest}"\n')
 
     assert {trust for _, trust in list_codex_hooks(home).values()} == {"trusted"}
     assert runlore.json("status")["agents"][0]["hooks"] == "ok"

@@ -30,10 +30,12 @@ def start_daemon(settings: Settings) -> None:
         return
     from runlore.cli.background import start_detached
     from runlore.cli.service import on_a_port
+    from runlore.cli.terminal import progress_bar
     from runlore.daemon.process.logs import log_path
 
     log = log_path(settings.state_root)
-    on_a_port(replace(settings, url=None), lambda where: start_detached(where, log), is_given=False)
+    with progress_bar("Starting Runlore in the background"):
+        on_a_port(replace(settings, url=None), lambda where: start_detached(where, log), is_given=False)
 
 
 def connect_as_agent(settings: Settings, agent: str) -> Transport:

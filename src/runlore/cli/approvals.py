@@ -7,7 +7,7 @@ import orjson
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
 from runlore.cli.run import words_of
-from runlore.cli.tables.table_cells import show_cursor, show_fields, time_text
+from runlore.cli.tables.table_cells import end_list, show_fields, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
@@ -100,16 +100,13 @@ def _show(page: ops.ApprovalPage, empty: str) -> None:
         say(empty, "dim")
         return
     show_table(
-        [
-            *(Column(title=title) for title in ("ID", "STATE", "ASKED", "RUN")),
-            Column(title="WHAT", wraps=True, columns_min=20),
-        ],
+        ["ID", "STATE", "ASKED", "RUN", Column(title="WHAT", wraps=True, columns_min=20)],
         [
             (each.approval_id, _state(each), time_text(each.created_at), each.run_id, _what(each))
             for each in page.items
         ],
     )
-    show_cursor(page.next_cursor)
+    end_list(page.next_cursor, "What runs ask you. `runlore inbox` answers one after the other.")
 
 
 def _state(approval: Approval) -> Cell:

@@ -67,7 +67,7 @@ PARTS = {
     "doctor": CommandEntry("upkeep", "doctor", "Check that everything is whole, and repair what can be."),
     "version": CommandEntry("version", "version", "Show the version."),
     "memory": CommandEntry("memory", "memory", "Records: list, search, propose, review, undo, forget."),
-    "learning": CommandEntry("learning", "learning", "What was learned: candidates, learnings, feedback."),
+    "learning": CommandEntry("learning", "learning", "What `memory` holds, in the words that programs use."),
     "skill": CommandEntry(
         "skill", "skill", "Skills: learned from sessions, kept, matched, mounted where agents look."
     ),
@@ -78,6 +78,15 @@ PARTS = {
     "capture": CommandEntry("capture", "capture", "What of runs is stored and learned from."),
     "token": CommandEntry("token", "token", "Who may call this Runlore, and as what."),
     "jobs": CommandEntry("upkeep", "jobs", "Background work: what waits, runs or has failed."),
+}
+# The order of the help: what people type every day comes first.
+_SECTIONS = {
+    "Every day": ("init", "status", "remember", "search", "inbox", "forget", "why"),
+    "Your agents": ("learn", "connect", "disconnect", "skill", "session", "mcp"),
+    "Runlore's own agent": ("run", "chat", "approvals"),
+    "Decide and look closer": ("memory", "policy", "capture", "folder"),
+    "The service": ("up", "down", "logs", "doctor", "backup", "restore", "jobs", "token", "version"),
+    "For programs": ("learning",),
 }
 # Groups of commands in another one, in its order; each has the words of its own help.
 _WITHIN = {
@@ -100,8 +109,9 @@ class Root(HelpfulGroup):
         self.commands = _Loaded({name: partial(_make, name, part) for name, part in PARTS.items()})
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the table says it all
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, part.about) for name, part in PARTS.items()])
+        for title, names in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, PARTS[name].about) for name in names])
 
 
 class _Loaded(MutableMapping[str, Any]):

@@ -21,10 +21,11 @@ from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 
-AgentArgument = Annotated[str, argument("AGENT", f"The agent: {', '.join(AGENTS)}.")]
+AgentArgument = Annotated[str, argument("AGENT", f"The agent: {', '.join(AGENTS)}.", completes="agent")]
 ProjectOption = Annotated[
     str | None, option("--project FOLDER", "Only in this project; for all that you work on, if left out.")
 ]
+UserOption = Annotated[bool, option("--user", "For all that you work on, as without --project.")]
 DryRunOption = Annotated[bool, option("--dry-run", "Show what would change, and change nothing.")]
 # An agent runs only the hooks that the user trusts, and says nothing of the others.
 _TRUST = {
@@ -33,17 +34,31 @@ _TRUST = {
 }
 
 
+_INSTALL = {
+    "claude-code": "In a clone of Runlore: `claude plugin marketplace add .`, then"
+    " `claude plugin install runlore@runlore`.",
+    "codex": "In a clone of Runlore: `codex plugin marketplace add .`, then"
+    " `codex plugin add runlore@runlore`.",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConnectOptions:
     """Where an agent is connected, and what of it."""
 
     project: ProjectOption = None
+    user: UserOption = False
+    plugin: Annotated[
+        bool,
+        option("--plugin", "By Runlore's plugin, which you install in the agent: no file of its changes."),
+    ] = False
     dry_run: DryRunOption = False
     no_start: Annotated[bool, option("--no-start", "The hooks never start the daemon.")] = False
     no_follow: Annotated[bool, option("--no-follow", "Do not read new sessions by itself.")] = False
     no_skills: Annotated[bool, option("--no-skills", "Do not put your skills where it looks.")] = False
     persona: Annotated[
-        str | None, option("--persona ID", "Who you are, as another machine of yours named you.")
+        str | None,
+        option("--persona ID", "Who you are, as another machine of yours named you.", completes="PersonaId"),
     ] = None
 
 
@@ -54,7 +69,10 @@ def connect(call: Invocation, agent: AgentArgument, options: ConnectOptions) -> 
     `runlore disconnect` undoes it.
     """
     settings = _local(call)
-    connection = make_connection(settings.state_root, agent, options.project, starts=not options.no_start)
+    project = _one_place(options.project, user=options.user)
+    connection = make_connection(
+        settings.state_root, agent, project, starts=not options.no_start, plugin=options.plugin
+    )
     changes = connection.plan()
     if not options.dry_run:
         persona_id = agent_access.settle_persona(settings, options.persona)
@@ -74,6 +92,8 @@ def connect(call: Invocation, agent: AgentArgument, options: ConnectOptions) -> 
             say(f"{AGENTS[agent].title} is connected. What it is told and what it does is kept from now on.")
         if mounted:
             say(f"Your skills are in {', '.join(map(short_path, mounted))}.")
+        if options.plugin:
+            say(_INSTALL[agent])
         if agent in _TRUST:
             say(_TRUST[agent])
         say("`runlore status` shows when it last reported; `runlore disconnect` undoes all of it.", "dim")
@@ -89,14 +109,20 @@ def connect(call: Invocation, agent: AgentArgument, options: ConnectOptions) -> 
 
 
 def disconnect(
-    call: Invocation, agent: AgentArgument, project: ProjectOption = None, *, dry_run: DryRunOption = False
+    call: Invocation,
+    agent: AgentArgument,
+    project: ProjectOption = None,
+    *,
+    user: UserOption = False,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Undo what `runlore connect` has changed. What was learned stays.
 
     Its files are as they were before; what you have changed in them since stays too.
     """
     settings = _local(call)
-    connection = make_connection(settings.state_root, agent, project, starts=True).recall()
+    place = _one_place(project, user=user)
+    connection = make_connection(settings.state_root, agent, place, starts=True).recall()
     changes = connection.plan_undo()
     if not dry_run:
         connection.undo(changes)
@@ -108,6 +134,16 @@ def disconnect(
     }
     nothing = f"{AGENTS[agent].title} is not connected."
     call.answer(plain, lambda: _show(changes, dry_run=dry_run, nothing=nothing))
+
+
+def _one_place(project: str | None, *, user: bool) -> str | None:
+    if user and project is not None:
+        raise Invalid(
+            "--user and --project name two places",
+            code="connect.place",
+            hint="give one of them, and call it again for the other",
+        )
+    return project
 
 
 def _local(call: Invocation) -> Settings:

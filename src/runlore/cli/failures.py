@@ -1,5 +1,6 @@
 """Errors on the command line: a sentence and a hint for people, the problem document for `--json`."""
 
+import os
 import shutil
 import sys
 import textwrap
@@ -21,6 +22,7 @@ from runlore.domain.errors import (
 )
 
 _TEXT_COLUMNS_MIN = 32
+_RED, _YELLOW = "\x1b[1;31m", "\x1b[33m"
 # The most particular class comes first; each with its exit code.
 EXIT_CODES: tuple[tuple[type[RunloreError], int], ...] = (
     (Invalid, 2),
@@ -45,24 +47,26 @@ def report(error: RunloreError, *, as_json: bool) -> int:
         sys.stderr.flush()
         sys.stderr.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
     else:
-        sys.stderr.write(_lines("error: ", f"{visible(str(document['detail']))} [{error.code}]"))
+        sys.stderr.write(_lines("error: ", f"{visible(str(document['detail']))} [{error.code}]", _RED))
         if error.hint:
-            sys.stderr.write(_lines("hint: ", visible(str(document["hint"]))))
+            sys.stderr.write(_lines("hint: ", visible(str(document["hint"])), _YELLOW))
     return code
 
 
-def _lines(label: str, text: str) -> str:
-    """A labelled text. Where lines have an edge it goes on between words, below where it began; no word is
-    broken."""
+def _lines(label: str, text: str, colour: str) -> str:
+    """A labelled text, its label in colour where a terminal shows any. Where lines have an edge it goes on
+    between words, below where it began; no word is broken."""
+    is_coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    shown = f"{colour}{label}\x1b[0m" if is_coloured else label
     if not has_edge(sys.stderr):
-        return f"{label}{text}\n"
+        return f"{shown}{text}\n"
     lines = textwrap.wrap(
         text,
         max(shutil.get_terminal_size().columns - len(label), _TEXT_COLUMNS_MIN),
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return label + f"\n{' ' * len(label)}".join(lines) + "\n"
+    return shown + f"\n{' ' * len(label)}".join(lines) + "\n"
 
 
 def report_usage(error: typer.TyperException, *, as_json: bool) -> int:

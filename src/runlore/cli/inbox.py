@@ -20,7 +20,7 @@ from runlore.cli.last_list import short_ids
 from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
 from runlore.cli.skills.prompt import STOPPED, is_terminal, show_preview
 from runlore.cli.tables.learning_tables import evidence_text
-from runlore.cli.tables.table_cells import plural, scope_text, show_cursor
+from runlore.cli.tables.table_cells import end_list, plural, scope_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.cli.typer_commands import option
 from runlore.daemon import answers
@@ -37,6 +37,7 @@ from runlore.ports.operations import InboxAct, InboxItem, InboxKind, InUse
 
 _PAGE = 50
 _QUOTED_CHARS_MAX = 300
+_SOURCES_SHOWN = 3
 _WORDS = {
     InboxKind.APPROVAL: ("asked by a run", "asked by runs"),
     InboxKind.CONFLICT: ("conflict", "conflicts"),
@@ -119,16 +120,13 @@ def _show_list(found: ops.InboxPage, kinds: frozenset[InboxKind]) -> None:
         return
     short = short_ids(item.id for item in found.items)
     show_table(
-        [
-            *(Column(title=title) for title in ("", "KIND", "ID")),
-            Column(title="WHAT, AND WHY IT WAITS", wraps=True, lines=True),
-        ],
+        ["", "KIND", "ID", Column(title="WHAT, AND WHY IT WAITS", wraps=True, lines=True)],
         [
             (f"@{number}", _kind_cell(item), _name_of(item) or short[item.id], f"{item.title}\n{item.why}")
             for number, item in enumerate(found.items, start=1)
         ],
     )
-    show_cursor(found.next_cursor)
+    end_list(found.next_cursor)
     first = next((at for at, item in enumerate(found.items, 1) if InboxAct.CONFIRM in item.acts), None)
     uses = f"; `runlore memory review confirm @{first}` uses one" if first else ""
     say(f"`runlore inbox` at a terminal asks about each{uses}.", "dim")
@@ -165,6 +163,7 @@ class Deciding:
         self._pending: PendingAct | None = None
         self._done = 0
         self._has_saved = False
+        self._suggested: set[str] = set()
         say(waiting_text(found, request.kinds), "bold")
 
     def go(self) -> None:
@@ -201,6 +200,8 @@ class Deciding:
         if place >= len(self._queue) and not self._read_on():
             return self._ask_last()
         item = self._queue[place]
+        if self._is_settled(item):
+            return place + 1
         self._show(item, place)
         while True:
             key = read_key(_question(item))
@@ -226,6 +227,13 @@ class Deciding:
             else:
                 named = repr(key) if key.isprintable() else "That key"
                 say(f"   {named} is no answer here; ? tells what the keys do.", "yellow")
+
+    def _is_settled(self, item: InboxItem) -> bool:
+        """Whether nothing is left to ask of an item: it is the procedure of a suggestion that was shown
+        before, and goes the way of that."""
+        if item.kind is InboxKind.SUGGESTION:
+            self._suggested.add(_name_of(item))
+        return item.kind is InboxKind.CANDIDATE and item.title.partition(": ")[0] in self._suggested
 
     def _ask_last(self) -> int | None:
         if self._pending is None:
@@ -293,8 +301,9 @@ class Deciding:
                 raise
             except RunloreError as error:
                 say(f"   {error.sentence}", "yellow")
-        for source in item.outside:
-            say(f"   comes from outside: {source}", "red")
+        if item.outside:
+            named, more = item.outside[:_SOURCES_SHOWN], len(item.outside) - _SOURCES_SHOWN
+            say(f"   comes from outside: {', '.join(named)}{f' and {more} more' if more > 0 else ''}", "red")
 
 
 def _act_of(key: str, item: InboxItem) -> InboxAct | None:
@@ -309,7 +318,7 @@ def _question(item: InboxItem) -> str:
 
 def _show_record(call: Invocation, operations: ops.Operations, item: InboxItem) -> None:
     record = operations.get_record(RecordId(item.id))
-    where = scope_text(record.scope, call.project_folders(operations, [record]))
+    where = scope_text(record.scope, call.project_names(operations, [record]))
     if item.against:
         show_beside(item.against, record.summary)
     else:
@@ -320,7 +329,7 @@ def _show_record(call: Invocation, operations: ops.Operations, item: InboxItem) 
             say(f"   evidence: {evidence_text(reference)}", "dim")
         else:
             asked = operations.get_run(RunId(reference.run_id)).request
-            say(f"   seen in: {excerpt(asked, _QUOTED_CHARS_MAX)}")
+            say(f"   seen in: {excerpt(' '.join(asked.split()), _QUOTED_CHARS_MAX)}")
 
 
 def show_beside(against: Sequence[InUse], new: str) -> None:

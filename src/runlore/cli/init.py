@@ -92,7 +92,9 @@ def _ask_through(call: Invocation) -> None:
         init_tables.show_found(state)
         for name in _NAMES:
             for step in _steps(call, state, only=name):
-                if not _is_wanted(step):
+                # Who has just gone through the inbox was asked about each suggestion there.
+                is_asked = step.name == "save" and any(each.name == "review" for each in taken)
+                if is_asked or not _is_wanted(step):
                     continue
                 step.act(call)
                 taken.append(step)

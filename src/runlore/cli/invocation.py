@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar, cast, get_args
 
 import orjson
 import typer
@@ -16,7 +16,7 @@ from runlore.cli.terminal import let_go, say
 from runlore.cli.typer_commands import CommandParameter, HelpfulCommand, option
 from runlore.client.connect import choose_settings, open_operations
 from runlore.config.settings import Settings
-from runlore.domain.errors import NotFound, RunloreError, Unavailable
+from runlore.domain.errors import Invalid, NotFound, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.limits import LIST_LIMIT_MAX
 from runlore.domain.record import JsonValue
@@ -61,9 +61,9 @@ class Invocation:
         if settings.url is None and not self.as_json:
             _tell_news(settings.state_root)
 
-    def project_folders(self, operations: "Operations", records: Iterable["Record"]) -> dict[str, str]:
-        """The folders of the records' projects that have a hash for a name, for people to read: as far as the
-        latest sessions tell them, of several the shortest. A list is shown without them, too."""
+    def project_names(self, operations: "Operations", records: Iterable["Record"]) -> dict[str, str]:
+        """What people call the records' projects that have a hash for an id: as far as the folders of the
+        latest sessions tell, of several the shortest. A list is shown without them, too."""
         scopes = [] if self.as_json else [record.scope for record in records]
         projects = {each.id for each in scopes if each.kind is ScopeKind.PROJECT}
         if not projects:
@@ -79,7 +79,7 @@ class Invocation:
                 folder = session.working_folder or ""
                 for project in wanted.intersection(session.binding.project_ids) if folder else ():
                     found[project] = min(found.get(project, folder), folder, key=len)
-        return found
+        return {project: project_name(project, folder) or folder for project, folder in found.items()}
 
     def ask(self, ask: Callable[["Operations"], AnswerT], show: Callable[[AnswerT], None]) -> None:
         """Call the operations, and print the answer: as JSON, or as `show` shows it to a person."""
@@ -129,6 +129,8 @@ class Invocation:
 
 # The types of ids that can be written short; `ThingId` is a record's, a run's or a session's.
 _ID_TYPES = frozenset({"RecordId", "SessionId", "RunId", "ApprovalId", "JobId", "ThingId"})
+# What people call by names that they choose or learn, and may misspell.
+_NAMED = frozenset({"agent", "skill", "suggestion", "policy", "PersonaId"})
 # One of these is in every answer that lists or is a thing with an id.
 _NAMES_THINGS = ("items", "record_id", "session_id", "run_id", "approval_id", "job_id")
 
@@ -173,10 +175,10 @@ def command(
             taken = ids.read_listed(options)
             try:
                 act(call, **{p.name: _collect_options(p, taken) for p in own})
-            except NotFound as error:
-                whole = ids.complete(taken)
+            except (NotFound, Invalid) as error:
+                whole = ids.complete(taken) if isinstance(error, NotFound) else taken
                 if whole == taken:
-                    raise error from None
+                    raise _with_guess(call, error, own, taken) from None
                 act(call, **{p.name: _collect_options(p, whole) for p in own})
 
         parameters = [expanded for p in own for expanded in _expand(p)] + _SHARED
@@ -186,6 +188,22 @@ def command(
         return body
 
     return register
+
+
+def _with_guess(
+    call: Invocation, error: RunloreError, own: Iterable[inspect.Parameter], taken: Mapping[str, object]
+) -> RunloreError:
+    """The error, with the name that was probably meant where it repeats one that nobody has."""
+    for name, annotation in (field for p in own for field in _fields(p)):
+        what, typed = _completes(annotation), taken.get(name)
+        if what in _NAMED and isinstance(typed, str) and repr(typed) in error.sentence:
+            from runlore.cli.completion import guess_meant
+
+            if meant := guess_meant(call, str(what), typed):
+                return type(error)(
+                    f"{error.sentence}. Did you mean {meant!r}?", code=error.code, hint=error.hint
+                )
+    return error
 
 
 class _IdArguments:
@@ -259,7 +277,30 @@ def _expand(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
 
 def _declare(name: str, annotation: object, default: object) -> inspect.Parameter:
     kind, parameter = get_args(annotation)
-    return cast("CommandParameter", parameter).declare(name, kind, default)
+    what = _completes(annotation)
+    return cast("CommandParameter", parameter).declare(name, kind, default, _offering(what) if what else None)
+
+
+def _completes(annotation: object) -> str | tuple[str, ...]:
+    """What an argument or option takes the name or the id of, for a shell to offer; empty for other texts."""
+    kind, parameter = get_args(annotation)
+    own = cast("CommandParameter", parameter).completes
+    return own or _id_kind(annotation) or ("PersonaId" if "PersonaId" in str(kind) else "")
+
+
+def _offering(what: str | tuple[str, ...]) -> Callable[..., object]:
+    """What typer asks when a shell wants to know what can stand there."""
+
+    def offer_names(ctx: Any, incomplete: str) -> list[str] | list[tuple[str, str]]:
+        if isinstance(what, tuple):
+            return [each for each in what if each.startswith(incomplete)]
+        from runlore.cli.completion import offer
+
+        places = {name: ctx.params.get(name) for name in _PLACES}
+        found = offer(Invocation(as_json=True, **places), what)
+        return [each for each in found if each[0].startswith(incomplete)]
+
+    return offer_names
 
 
 def _collect_options(parameter: inspect.Parameter, options: Mapping[str, object]) -> object:

@@ -25,7 +25,7 @@ _PAGES_MAX = 20
 SHORT_CHARS_MIN = 10
 _PREFIX_CHARS_MIN = 4
 # What names a thing in an answer; the first that it has.
-_ID_KEYS = ("record_id", "approval_id", "suggestion_id", "job_id", "run_id", "session_id", "id")
+_ID_KEYS = ("record_id", "approval_id", "suggestion_id", "job_id", "run_id", "session_id", "persona_id", "id")
 _PLACE = re.compile("@([0-9]{1,4})")
 
 
@@ -34,7 +34,7 @@ def remember_answer(place: str, plain: object) -> None:
     leaves nothing of the one before."""
     document = plain if isinstance(plain, dict) else {}
     listed = document.get("items") if "items" in document else [document]
-    ids = [_id_of(each) for each in listed] if isinstance(listed, list | tuple) else []
+    ids = [id_of(each) for each in listed] if isinstance(listed, list | tuple) else []
     if not os.path.isdir(os.path.dirname(place)):
         return
     windows, window = _read(place), _window()
@@ -97,36 +97,44 @@ def complete_id(operations: "Operations", place: str, kind: str, beginning: str)
 
 def list_ids(operations: "Operations", kind: str) -> Iterator[str]:
     """The ids of a kind, the newest first, as far as a person may have seen them."""
-    from runlore.domain.record import State
-    from runlore.domain.runs.job import JobState
-    from runlore.ports import operations as ops
-
     if kind == "ThingId":
         for each in ("RecordId", "RunId", "SessionId"):
             yield from list_ids(operations, each)
         return
-    if kind == "JobId":
-        yield from (job.job_id for job in operations.list_jobs(frozenset(JobState)))
-        return
-    cursor, pages = None, 0
-    while pages < _PAGES_MAX:
-        size: Any = {"limit": LIST_LIMIT_MAX, "cursor": cursor}
-        if kind == "RecordId":
-            filters = ops.Filters(states=frozenset(State))
-            page: Any = operations.list_records(ops.ListRequest(filters=filters, **size))
-        elif kind == "ApprovalId":
-            page = operations.list_approvals(ops.ApprovalsRequest(**size))
-        elif kind == "RunId":
-            page = operations.list_runs(ops.RunsRequest(**size))
-        else:
-            page = operations.list_sessions(ops.PageRequest(**size))
-        yield from filter(None, map(_id_of, page.items))
-        cursor, pages = page.next_cursor, pages + 1
+    cursor = None
+    for _ in range(_PAGES_MAX):
+        items, cursor = list_page(operations, kind, cursor)
+        yield from filter(None, map(id_of, items))
         if cursor is None:
             return
     raise Invalid(
         "there are too many to find one by its beginning", code="id.ambiguous", hint="write the whole id"
     )
+
+
+def list_page(
+    operations: "Operations", kind: str, cursor: str | None = None
+) -> tuple[Iterable[object], str | None]:
+    """One page of what has ids of a kind, and where the next one begins."""
+    from runlore.domain.record import State
+    from runlore.domain.runs.job import JobState
+    from runlore.ports import operations as ops
+
+    size: Any = {"limit": LIST_LIMIT_MAX, "cursor": cursor}
+    if kind == "JobId":
+        return operations.list_jobs(frozenset(JobState)), None
+    if kind == "RecordId":
+        filters = ops.Filters(states=frozenset(State))
+        page: Any = operations.list_records(ops.ListRequest(filters=filters, **size))
+    elif kind == "ApprovalId":
+        page = operations.list_approvals(ops.ApprovalsRequest(**size))
+    elif kind == "RunId":
+        page = operations.list_runs(ops.RunsRequest(**size))
+    elif kind == "PersonaId":
+        page = operations.list_personas(ops.PageRequest(**size))
+    else:
+        page = operations.list_sessions(ops.PageRequest(**size))
+    return page.items, page.next_cursor
 
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:
@@ -145,14 +153,15 @@ def _shared_chars(one: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
 
 
-def _id_of(item: object) -> str | None:
+def id_of(item: object) -> str | None:
+    """The id of a thing, as a value or as it is told in JSON."""
     values = item if isinstance(item, dict) else {}
     for key in _ID_KEYS:
         found = values.get(key, getattr(item, key, None))
         if isinstance(found, str) and found:
             return found
     inner = getattr(item, "run", None) if not isinstance(item, dict) else None
-    return _id_of(inner) if inner is not None else None
+    return id_of(inner) if inner is not None else None
 
 
 def _read_window(place: str) -> dict[str, Any]:

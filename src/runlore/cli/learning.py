@@ -31,9 +31,11 @@ class SourceOptions:
     """What a candidate was made from, as its caller says."""
 
     source_session: Annotated[
-        str | None, option("--source-session ID", "The session that it comes from.")
+        str | None, option("--source-session ID", "The session that it comes from.", completes="SessionId")
     ] = None
-    source_run: Annotated[str | None, option("--source-run ID", "The run that it comes from.")] = None
+    source_run: Annotated[
+        str | None, option("--source-run ID", "The run that it comes from.", completes="RunId")
+    ] = None
     source_agent: Annotated[str | None, option("--source-agent NAME", "The program that it comes from.")] = (
         None
     )
@@ -73,8 +75,8 @@ def list_candidates(
     request = ops.CandidateRequest(**vars(where), **vars(page), session_id=session)
     with call.operations() as operations:
         found = operations.list_candidates(request)
-        folders = call.project_folders(operations, found.items)
-    call.answer(answers.write(found), lambda: learning_tables.show_candidates(found, folders))
+        names = call.project_names(operations, found.items)
+    call.answer(answers.write(found), lambda: learning_tables.show_candidates(found, names))
 
 
 @command(candidates, "get")
@@ -155,7 +157,7 @@ def reject(call: Invocation, target: options.DecisionOptions) -> None:
     )
 
 
-learning = group("What was learned: candidates, learnings, feedback.")
+learning = group("What `memory` holds, in the words that programs use.")
 learning.add_typer(candidates, name="candidates")
 LearningArgument = Annotated[RecordId, argument("ID", "The learning's id.")]
 
@@ -175,8 +177,8 @@ def list_learnings(
     request = ops.LearningRequest(filters=where.read(), as_of=as_of, session_id=session, **vars(page))
     with call.operations() as operations:
         found = operations.list_learnings(request)
-        folders = call.project_folders(operations, found.items)
-    call.answer(answers.write(found), lambda: learning_tables.show_learnings(found, folders))
+        names = call.project_names(operations, found.items)
+    call.answer(answers.write(found), lambda: learning_tables.show_learnings(found, names))
 
 
 @command(learning, "get")

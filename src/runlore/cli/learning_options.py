@@ -67,9 +67,9 @@ class TermsOptions:
         Kind | None,
         option("--kind KIND", "Publish it as fact, preference or decision.", options.one_of(Kind, "kind")),
     ] = None
-    scope: Annotated[Scope | None, option("--scope KIND[:ID]", "Publish it in this scope.", Scope.parse)] = (
-        None
-    )
+    scope: Annotated[
+        Scope | None, option("--scope KIND[:ID]", "Publish it in this scope.", Scope.parse, "scope")
+    ] = None
     sensitivity: Annotated[
         Sensitivity | None,
         option(

@@ -33,12 +33,12 @@ def list_records(call: Invocation, where: options.FilterOptions, page: options.P
     request = ops.ListRequest(filters=where.read(), **vars(page))
     with call.operations() as operations:
         found = operations.list_records(request)
-        folders = call.project_folders(operations, found.items)
+        names = call.project_names(operations, found.items)
         is_waiting = not found.items and not call.as_json and _any_waiting(operations, request.filters)
     empty = "No records match; some that wait do: runlore inbox" if is_waiting else "No records match."
     call.answer(
         answers.write(found),
-        lambda: record_tables.show_records(found.items, found.next_cursor, empty=empty, folders=folders),
+        lambda: record_tables.show_records(found.items, found.next_cursor, empty=empty, names=names),
     )
 
 

@@ -55,7 +55,7 @@ def any_of(
     """A repeatable option that narrows a list; `otherwise` is what the list holds without it."""
     left_out = f"; {otherwise} if left out" if otherwise else ""
     text = f"{about or f'Only this {name}'}: {', '.join(choices)}{left_out}. Repeatable."
-    return option(usage, text, one_of(choices, name))
+    return option(usage, text, one_of(choices, name), completes=tuple(choices))
 
 
 RecordArgument = Annotated[RecordId, argument("ID", "The record's id.")]
@@ -78,10 +78,12 @@ BothHoldOption = Annotated[
 StandingOption = Annotated[
     bool, option("--standing", "In every prompt of its scope, whatever it is about: a rule.")
 ]
-ScopeOption = Annotated[str, option("--scope KIND[:ID]", "The scope, such as project:acme.")]
+ScopeOption = Annotated[
+    str, option("--scope KIND[:ID]", "The scope, such as project:acme.", completes="scope")
+]
 ScopesOption = Annotated[
     frozenset[Scope],
-    option("--scope KIND[:ID]", "Only this scope, such as project:acme. Repeatable.", Scope.parse),
+    option("--scope KIND[:ID]", "Only this scope, such as project:acme. Repeatable.", Scope.parse, "scope"),
 ]
 StatesOption = Annotated[frozenset[State], any_of(f"{STATE_NAMES} STATE", State, "state")]
 KeyOption = Annotated[
@@ -111,7 +113,7 @@ class Narrowing:
     scopes: ScopesOption = frozenset()
     kinds: Annotated[
         frozenset[Kind],
-        option("--kind KIND", "Only this kind, such as fact. Repeatable.", one_of(Kind, "kind")),
+        option("--kind KIND", "Only this kind, such as fact. Repeatable.", one_of(Kind, "kind"), tuple(Kind)),
     ] = frozenset()
 
 

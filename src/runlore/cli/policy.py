@@ -25,7 +25,7 @@ from runlore.ports import operations as ops
 
 policy = group("What you have decided for everybody, versioned.")
 
-NameArgument = Annotated[str, argument("NAME", f"The policy: {' or '.join(PolicyName)}.")]
+NameArgument = Annotated[str, argument("NAME", f"The policy: {' or '.join(PolicyName)}.", completes="policy")]
 FieldsOption = Annotated[
     tuple[str, ...],
     option(
@@ -320,7 +320,7 @@ def _show_rows(title: str, rows: Sequence[ops.TrialRow]) -> None:
     say(f"{title}:", "bold")
     show_table(
         [
-            *(Column(title=title) for title in ("ID", "KIND", "SCOPE")),
+            *("ID", "KIND", "SCOPE"),
             *(Column(title=title, labelled=True) for title in ("PRESENT", "TRIED")),
             Column(title="WHY", wraps=True, labelled=True),
             Column(title="SUMMARY", wraps=True),

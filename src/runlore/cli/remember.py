@@ -44,7 +44,7 @@ def remember(
         option("--kind KIND", "fact, preference or decision; guessed.", options.one_of(Kind, "kind")),
     ] = None,
     scope: Annotated[
-        Scope | None, option("--scope KIND[:ID]", "Where it holds; guessed.", Scope.parse)
+        Scope | None, option("--scope KIND[:ID]", "Where it holds; guessed.", Scope.parse, "scope")
     ] = None,
     yes: options.YesOption = False,
     standing: options.StandingOption = False,

@@ -46,12 +46,12 @@ def list_waiting(
     request = ops.ReviewRequest(**vars(where), **vars(page), session_id=session, folded=folded)
     with call.operations() as operations:
         waiting = operations.review_list(request)
-        folders = call.project_folders(operations, (item.record for item in waiting.items))
+        names = call.project_names(operations, (item.record for item in waiting.items))
         is_whole = not call.as_json and session is None and waiting.next_cursor is None
         inbox = operations.inbox(ops.InboxRequest(limit=1)) if is_whole else None
 
     def show() -> None:
-        record_tables.show_review(waiting, folders)
+        record_tables.show_review(waiting, names)
         number = sum(inbox.counts.values()) if inbox is not None else 0
         if number > len(waiting.items):
             say(f"{number:,} wait{'s' if number == 1 else ''} for you in all: `runlore inbox`", "dim")

@@ -27,7 +27,7 @@ from runlore.domain.skills.rollout import PromotedSkill, RolloutKind, RolloutSta
 from runlore.ports import operations as ops
 
 rollout = group("Procedures promoted into skills, step by step.")
-NameArgument = Annotated[str, argument("NAME", "The skill's name.")]
+NameArgument = Annotated[str, argument("NAME", "The skill's name.", completes="skill")]
 KindOption = Annotated[
     RolloutKind,
     option(

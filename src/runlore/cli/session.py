@@ -169,7 +169,8 @@ class BindingOptions:
     title: Annotated[str | None, option("--title TEXT", "What the conversation is about.")] = None
     persona: Annotated[PersonaId | None, option("--persona ID", "The persona that speaks in it.")] = None
     project: Annotated[
-        tuple[str, ...], option("--project ID", "A project that it is about. Repeatable.")
+        tuple[str, ...],
+        option("--project ID", "A project that it is about. Repeatable.", completes="project"),
     ] = ()
 
 

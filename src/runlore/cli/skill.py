@@ -42,7 +42,7 @@ command(skill, "unmount")(mounting.unmount)
 command(skill, "log")(library.log)
 skill.add_typer(suggestions, name="suggestions")
 skill.add_typer(rollout, name="rollout")
-NameArgument = Annotated[str, argument("NAME", "The suggestion's name, or its id.")]
+NameArgument = Annotated[str, argument("NAME", "The suggestion's name, or its id.", completes="suggestion")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,13 +109,19 @@ def progress_bar(what: str, *, hidden: bool = False) -> Iterator["Progress"]:
 
 
 def show_table(
-    columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, indent: int = 0, on_stderr: bool = False
+    titled: Sequence[Column | str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    indent: int = 0,
+    on_stderr: bool = False,
 ) -> None:
-    """Rows as a table; as blocks, texts below the rest, where the terminal is too narrow for one.
+    """Rows as a table; as blocks, texts below the rest, where the terminal is too narrow for one. A title
+    stands for a column that has nothing else to say of itself.
 
     A text's further lines are indented, or stand in its column: it never looks like another row.
     """
     console = _console(on_stderr=on_stderr)
+    columns = [each if isinstance(each, Column) else Column(title=each) for each in titled]
     texts = [
         [_text(cell, keep_newlines=column.lines) for column, cell in zip(columns, row, strict=True)]
         for row in rows

@@ -15,15 +15,21 @@ from typer.core import TyperCommand, TyperGroup
 class CommandParameter(NamedTuple):
     """How an argument or an option is written on the command line, and how its text is read.
 
-    It stands in `Annotated` beside the type that the command gets. A tuple or a frozenset is repeatable."""
+    It stands in `Annotated` beside the type that the command gets. A tuple or a frozenset is repeatable.
+    `completes` is what it is a name of, for shells to offer: a key of `completion`, or the words themselves.
+    """
 
     names: tuple[str, ...]
     metavar: str | None
     about: str
     parse: Callable[[str], object] | None
+    completes: str | tuple[str, ...] = ""
 
-    def declare(self, name: str, kind: Any, default: Any) -> inspect.Parameter:
-        """It as typer takes it: texts and flags, with the default as people would write it."""
+    def declare(
+        self, name: str, kind: Any, default: Any, offer: Callable[..., object] | None = None
+    ) -> inspect.Parameter:
+        """It as typer takes it: texts and flags, with the default as people would write it, and what a shell
+        offers for it."""
         is_given = default is not inspect.Parameter.empty
         typed: object = kind
         if get_origin(kind) in (tuple, frozenset):
@@ -32,7 +38,7 @@ class CommandParameter(NamedTuple):
             typed = str | None if default is None else str
             default = str(default) if is_given and default is not None else default
         declare = typer.Option if self.names else typer.Argument
-        info = declare(*self.names, metavar=self.metavar, help=self.about)
+        info = declare(*self.names, metavar=self.metavar, help=self.about, autocompletion=offer)
         return inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[typed, info]
         )
@@ -43,15 +49,25 @@ class CommandParameter(NamedTuple):
         return self.parse(value) if self.parse and isinstance(value, str) else value
 
 
-def option(usage: str, about: str, parse: Callable[[str], object] | None = None) -> CommandParameter:
+def option(
+    usage: str,
+    about: str,
+    parse: Callable[[str], object] | None = None,
+    completes: str | tuple[str, ...] = "",
+) -> CommandParameter:
     """An option from how it is used: `--limit N`, `--state --status STATE`, or for a flag `--yes -y`."""
     words = usage.split()
     names = tuple(word for word in words if word.startswith("-"))
-    return CommandParameter(names, " ".join(words[len(names) :]) or None, about, parse)
+    return CommandParameter(names, " ".join(words[len(names) :]) or None, about, parse, completes)
 
 
-def argument(metavar: str, about: str, parse: Callable[[str], object] | None = None) -> CommandParameter:
-    return CommandParameter((), metavar, about, parse)
+def argument(
+    metavar: str,
+    about: str,
+    parse: Callable[[str], object] | None = None,
+    completes: str | tuple[str, ...] = "",
+) -> CommandParameter:
+    return CommandParameter((), metavar, about, parse, completes)
 
 
 def group(about: str, *, cls: type[TyperGroup] | None = None) -> typer.Typer:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import runlore.hook
 from runlore.agents.hooks.connection import AgentConnection, FileChange, read_connection
-from runlore.agents.hooks.installing import Connecting
+from runlore.agents.hooks.installing import PLUGIN_AGENTS, Connecting
 from runlore.agents.hooks.reports import AGENTS, find_agent
 from runlore.daemon.agents_folder import last_loss, last_report, persona_path, read_records, token_path
 from runlore.domain.errors import Invalid, RunloreError
@@ -19,6 +19,8 @@ from runlore.domain.record import JsonValue
 from runlore.domain.timestamps import format_time
 from runlore.skill_files.locations import PLACES, mount_folders
 
+# What Codex calls the hooks of the plugin that the repository's marketplace offers.
+_PLUGIN = "runlore@runlore:hooks/hooks.json"
 __all__ = ["AGENTS", "AgentConnection", "FileChange", "make_connection", "skill_folders", "unused_folders"]
 
 
@@ -35,8 +37,16 @@ class ConnectedAgent:
     hint: str = ""
 
 
-def make_connection(state_root: str, agent: str, project: str | None, *, starts: bool) -> AgentConnection:
+def make_connection(
+    state_root: str, agent: str, project: str | None, *, starts: bool, plugin: bool = False
+) -> AgentConnection:
     """The connection of an agent of this user to a state root, by this Python."""
+    if plugin and (find_agent(agent).name not in PLUGIN_AGENTS or project is not None):
+        raise Invalid(
+            f"the plugin is for the user's {' and '.join(PLUGIN_AGENTS)}",
+            code="connect.plugin",
+            hint=f"`runlore connect {agent}` connects it by its settings",
+        )
     find_agent(agent)
     folder = None if project is None else os.path.realpath(project)
     if folder is not None and not os.path.isdir(folder):
@@ -51,6 +61,7 @@ def make_connection(state_root: str, agent: str, project: str | None, *, starts:
         home=os.path.expanduser("~"),
         project=folder,
         environment=os.environ,
+        plugin=plugin,
     )
     return AgentConnection(agent=agent, to=to)
 
@@ -124,19 +135,22 @@ def _find_trouble(connection: AgentConnection) -> tuple[str, str]:
 
 def _list_untrusted(connection: AgentConnection) -> list[str]:
     """The events whose hook Codex skips: it runs only those that the user's settings name as trusted."""
+    events = AGENTS["codex"].events
     hooks_path = connection.edits[0].path
     config = connection.to.path("config.toml", variable="CODEX_HOME", in_home=".codex")
     try:
         with open(config, "rb") as file:
             states = _members(_members(tomllib.load(file).get("hooks")).get("state"))
+        if connection.to.plugin:
+            return [each for each in events if not _is_trusted(states.get(f"{_PLUGIN}:{_snake(each)}:0:0"))]
         with open(hooks_path, "rb") as file:
             groups = _members(_members(json.load(file)).get("hooks"))
     except (OSError, ValueError):
-        return list(AGENTS["codex"].events)
+        return list(events)
     paths = {hooks_path, os.path.realpath(hooks_path)}
     return [
         event
-        for event in AGENTS["codex"].events
+        for event in events
         if not any(
             _is_trusted(states.get(f"{path}:{_snake(event)}:{place}:0"))
             for path in paths

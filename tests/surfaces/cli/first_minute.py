@@ -13,9 +13,9 @@ from tests.surfaces.transcripts import BEGAN_AT, releases, write_session
 
 FOLDER = Path(__file__).parent / "recordings"
 WIDTHS = (80, 120)
-# Yes to storing and to review; in the inbox yes to the sentence, later for the procedure, yes to the skill,
-# and the end. Mounting and connecting are looked at first.
-KEYS = ("y\n", "y\n", "y", "s", "y", "q", "?\n", "y\n", "?\n", "y\n")
+# Yes to storing and review; in the inbox yes to the sentence and to the skill, whose procedure is not asked
+# about again, and the end. Mounting and connecting are looked at first.
+KEYS = ("y\n", "y\n", "y", "y", "q", "?\n", "y\n", "?\n", "y\n")
 _ID = re.compile(r"\b(rec|skl)_[0-9a-z]{26}\b")
 _MADE = re.compile(r"(?m)^.*\.venv/bin/python.*\n|^\+.*hook\.py.*\n")
 RULE = "Always run make check before you push to main."
@@ -32,7 +32,11 @@ def fill(home: Path) -> None:
 def play(lore: Runlore, home: Path, columns: int) -> Seen:
     """All of it, at a terminal of this width; what differs from machine to machine is told alike."""
     seen = at_terminal(lore, "init", answers=KEYS, columns=columns)
-    text = seen.text.replace(str(lore.home), "~/.runlore").replace(str(home), "~")
+    text = (
+        seen.text.replace(str(lore.home), "~/.runlore")
+        .replace(str(home), "~")
+        .replace("~/runlore", "~/.runlore")
+    )
     return Seen(text=_ID.sub(lambda id_: f"{id_[1]}_{'0' * 26}", _MADE.sub("", text)), code=seen.code)
 
 

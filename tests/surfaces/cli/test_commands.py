@@ -251,7 +251,7 @@ def test_help_fits_a_terminal_and_is_not_cut(path: str, embedded: Runlore) -> No
 def test_a_group_lists_its_commands_in_whole_sentences(path: str, embedded: Runlore) -> None:
     shown = embedded.text(*path.split(), "-h", columns=80)
 
-    listed = shown.partition("Commands:\n")[2]
+    listed = shown.partition("Commands:\n" if path else "Every day:\n")[2]
     assert listed
     assert "..." not in listed
 
@@ -379,7 +379,7 @@ def test_the_original_names_of_options_work(runlore: Runlore) -> None:
 def test_a_list_for_people_is_a_table(runlore: Runlore) -> None:
     record_id = runlore.prefer("editor", "vim", "--scope", "project:acme")
 
-    header, row = runlore.text("memory", "list").splitlines()
+    header, row, then = runlore.text("memory", "list").splitlines()
 
     assert header.split() == ["ID", "LAYER", "KIND", "STATE", "SCOPE", "SUMMARY"]
     assert row.replace("in use", "in-use").split(maxsplit=5) == [
@@ -390,6 +390,7 @@ def test_a_list_for_people_is_a_table(runlore: Runlore) -> None:
         "project:acme",
         "editor: vim",
     ]
+    assert then.startswith("Memories, the newest first.")
 
 
 @pytest.mark.req("SUR-7", "OPS-4")

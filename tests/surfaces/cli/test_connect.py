@@ -56,7 +56,7 @@ def test_a_dry_run_shows_a_diff_and_writes_nothing(embedded: Runlore, clean_home
         f"hook.py {embedded.home} {agent}" if agent != "opencode" else "+",
     ):
         assert line in shown[80]
-    planned = embedded.json("connect", agent, "--dry-run")
+    planned = embedded.json("connect", agent, "--user", "--dry-run")
     assert (planned["agent"], planned["dry_run"], planned["skills"]) == (agent, True, [])
     assert {each["is"] for each in planned["files"]} == {"made"}
     assert agents_files(clean_home) == {}
@@ -218,6 +218,7 @@ def test_what_cannot_be_connected_is_refused_with_a_way_out(embedded: Runlore, c
         "hook.agent": ("vim",),
         "connect.url": ("codex", "--url", "http://127.0.0.1:1"),
         "connect.project": ("codex", "--project", str(clean_home / "none")),
+        "connect.place": ("codex", "--user", "--project", str(clean_home)),
         "connect.settings": ("claude-code",),
     }
     before = agents_files(clean_home)

@@ -35,7 +35,7 @@ def test_a_session_is_made_with_what_it_is_bound_to(runlore: Runlore) -> None:
     assert runlore.json("session", "show", "talk") == made
     assert runlore.items("session", "list") == [made]
     listed = runlore.text("session", "list", columns=120)
-    assert re.search(r"talk +open +\S+Z +persona:ada, project:acme, project:atlas +The build", listed)
+    assert re.search(r"talk +open +\S+Z +acme, atlas +The build", listed)
 
 
 def test_a_session_without_an_id_gets_one(runlore: Runlore) -> None:

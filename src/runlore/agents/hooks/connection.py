@@ -69,6 +69,13 @@ class AgentConnection:
 
     def plan(self) -> list[FileChange]:
         """What connecting would change."""
+        if self.recall().to.plugin != self.to.plugin:
+            way = "by its settings" if self.to.plugin else "by the plugin"
+            raise Conflict(
+                f"{self.agent} is connected {way} already, and would report twice",
+                code="connect.twice",
+                hint=f"`runlore disconnect {self.agent}` first",
+            )
         texts: dict[str, bytes | None] = {}
         for edit in self.edits:
             before = texts[edit.path] if edit.path in texts else _read(edit.path)
@@ -91,6 +98,7 @@ class AgentConnection:
             "python": self.to.python,
             "hook": self.to.hook,
             "starts": self.to.starts,
+            "plugin": self.to.plugin,
             "home": self.to.home,
             "environment": {
                 name: self.to.environment[name] for name in VARIABLES if name in self.to.environment
@@ -168,6 +176,7 @@ def read_connection(state_root: str, record: Mapping[str, Any]) -> AgentConnecti
             hook=str(record["hook"]),
             state_root=state_root,
             starts=bool(record["starts"]),
+            plugin=bool(record.get("plugin")),
             home=str(record["home"]),
             project=None if record["project"] is None else str(record["project"]),
             environment={str(name): str(value) for name, value in dict(record["environment"]).items()},

@@ -8,6 +8,8 @@
 | opencode | a plugin of its own | `opencode.json` |
 | Cursor | `hooks.json` | `mcp.json` |
 | Copilot CLI | a file of its own among its hooks | `mcp-config.json` |
+
+By the plugin (`plugins/runlore` in the repository) none of them changes: it starts a file of the state root.
 """
 
 import json
@@ -22,6 +24,7 @@ from runlore.agents.hooks.reports import AGENTS, HookedAgent, find_agent
 from runlore.domain.errors import Conflict, Invalid
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, JsonValue
+from runlore.hook import AGENTS_FOLDER
 
 NAME = "runlore"
 _HOOK_FILE = os.path.join("runlore", "hook.py")
@@ -30,12 +33,14 @@ _TOML_TABLE = f"[mcp_servers.{NAME}]\n"
 _TIMEOUT_S = 5
 # What moves the folders of agents.
 VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME", "COPILOT_HOME")
+# The agents that take Runlore's plugin.
+PLUGIN_AGENTS = ("claude-code", "codex")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Connecting:
     """What an agent is connected to, and where: for the user, or in one project. The hook may start a daemon
-    where it `starts`."""
+    where it `starts`. By the `plugin`, which has the hooks and the MCP entry, it starts the `launcher`."""
 
     python: str
     hook: str
@@ -44,6 +49,11 @@ class Connecting:
     home: str
     project: str | None
     environment: Mapping[str, str]
+    plugin: bool = False
+
+    def launcher(self, agent: str) -> str:
+        """The file that the plugin starts, with an event or with `mcp`."""
+        return os.path.join(self.state_root, AGENTS_FOLDER, f"{agent}.sh")
 
     def hook_command(self, agent: str, event: str) -> str:
         words = [self.python, "-I", "-S", self.hook, self.state_root, agent, event]
@@ -69,8 +79,20 @@ class FileEdit:
 
 
 def list_edits(agent: str, connecting: Connecting) -> list[FileEdit]:
-    """The files of an agent that connect it."""
+    """The files that connect an agent."""
+    if connecting.plugin:
+        return [_own_file(connecting.launcher(agent), _launcher_text(agent, connecting))]
     return _EDITS[find_agent(agent).name](connecting)
+
+
+def _launcher_text(agent: str, to: Connecting) -> str:
+    start = " --start" if to.starts else ""
+    hook = shlex.join([to.python, "-I", "-S", to.hook, to.state_root, agent])
+    return (
+        f"# Written by `runlore connect {agent} --plugin`; `runlore disconnect {agent}` removes it.\n"
+        f'if [ "$1" = mcp ]; then exec {shlex.join(to.mcp_command(agent))}; fi\n'
+        f'exec {hook} "$1"{start}\n'
+    )
 
 
 def _claude_code(to: Connecting) -> list[FileEdit]:

@@ -22,7 +22,7 @@ from runlore.domain.skills.skill_curation import CurationId
 from runlore.ports import operations as ops
 from runlore.ports.operations import Keep
 
-SkillArgument = Annotated[str, argument("NAME", "The skill's name, or its id.")]
+SkillArgument = Annotated[str, argument("NAME", "The skill's name, or its id.", completes="skill")]
 _FILE = "SKILL.md"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

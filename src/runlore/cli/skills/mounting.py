@@ -22,7 +22,8 @@ class PlaceOptions:
     """Whose folders, and for which agents."""
 
     agent: Annotated[
-        tuple[str, ...], option("--agent AGENT", "Only for this agent, such as codex. Repeatable.")
+        tuple[str, ...],
+        option("--agent AGENT", "Only for this agent, such as codex. Repeatable.", completes="agent"),
     ] = ()
     project: Annotated[str | None, option("--project FOLDER", "The folders of one project.")] = None
     user: Annotated[bool, option("--user", "Your own folders: for all that you work on.")] = False

@@ -30,7 +30,11 @@ class SaveOptions:
 
     names: Annotated[
         tuple[str, ...],
-        argument("NAME...", "Suggestions by name or id; without any you are asked about each."),
+        argument(
+            "NAME...",
+            "Suggestions by name or id; without any you are asked about each.",
+            completes="suggestion",
+        ),
     ] = ()
     name: Annotated[str | None, option("--name NAME", "What the one shall be called.")] = None
     accept_untrusted: options.AcceptOption = False
@@ -71,7 +75,9 @@ def save(call: Invocation, choice: SaveOptions) -> None:
 
 def skip(
     call: Invocation,
-    name: Annotated[str, argument("NAME", "A suggestion or a saved skill, by name or id.")],
+    name: Annotated[
+        str, argument("NAME", "A suggestion or a saved skill, by name or id.", completes="suggestion")
+    ],
 ) -> None:
     """Do not suggest this again, for 30 days by default.
 

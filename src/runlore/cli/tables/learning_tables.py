@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runlore.cli.tables.record_tables import (
+    RECORDS_NEXT,
     STATE_WORDS,
+    cut_summary,
     feedback_text,
     state_cell,
     verdict_rows,
     verdict_word,
 )
-from runlore.cli.tables.table_cells import FIELDS, field_rows, plural, scope_text, show_cursor, time_text
+from runlore.cli.tables.table_cells import FIELDS, end_list, field_rows, plural, scope_text, time_text
 from runlore.cli.terminal import Column, say, show_table
-from runlore.domain import limits
 from runlore.domain.records.visibility import hidden_because
 from runlore.domain.statements.ranks import confidence_reasons
-from runlore.domain.text.excerpt import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,38 +29,34 @@ if TYPE_CHECKING:
 _SUMMARY = Column(title="SUMMARY", wraps=True)
 
 
-def show_candidates(page: ops.Page, folders: Mapping[str, str]) -> None:
+def show_candidates(page: ops.Page, names: Mapping[str, str]) -> None:
     if not page.items:
         say("No candidates match.", "dim")
         return
     show_table(
-        [
-            *(Column(title=title) for title in ("ID", "KIND", "SCOPE", "STATE")),
-            Column(title="AUTOMATION", labelled=True),
-            _SUMMARY,
-        ],
+        ["ID", "KIND", "SCOPE", "STATE", Column(title="AUTOMATION", labelled=True), _SUMMARY],
         [
             (
                 r.record_id,
                 r.kind,
-                scope_text(r.scope, folders),
+                scope_text(r.scope, names),
                 state_cell(r),
                 verdict_word(r),
-                _cut(r.summary),
+                cut_summary(r),
             )
             for r in page.items
         ],
     )
-    show_cursor(page.next_cursor)
+    end_list(page.next_cursor, "What waits, the newest first. `runlore inbox` decides on it.")
 
 
-def show_learnings(page: ops.Page, folders: Mapping[str, str]) -> None:
+def show_learnings(page: ops.Page, names: Mapping[str, str]) -> None:
     if not page.items:
         say("No learnings match.", "dim")
         return
     show_table(
         [
-            *(Column(title=title) for title in ("ID", "KIND", "SCOPE", "STATE")),
+            *("ID", "KIND", "SCOPE", "STATE"),
             *(Column(title=title, labelled=True) for title in ("TIER", "DECISION", "VERIFICATION")),
             _SUMMARY,
         ],
@@ -68,17 +64,17 @@ def show_learnings(page: ops.Page, folders: Mapping[str, str]) -> None:
             (
                 record.record_id,
                 record.kind,
-                scope_text(record.scope, folders),
+                scope_text(record.scope, names),
                 state_cell(record),
                 record.publish_tier or "-",
                 record.policy_decision or "-",
                 record.verification_status,
-                _cut(record.summary),
+                cut_summary(record),
             )
             for record in page.items
         ],
     )
-    show_cursor(page.next_cursor)
+    end_list(page.next_cursor, RECORDS_NEXT)
 
 
 def show_learning(record: Record, now: datetime) -> None:
@@ -128,7 +124,7 @@ def show_revoked(answer: ops.Revoked, *, on_stderr: bool = False) -> None:
     deed = "Would revoke" if answer.dry_run else "Revoked"
     show_table(
         (Column(), Column(), Column(wraps=True)),
-        [(deed, record.record_id, _cut(record.summary)) for record in answer.items],
+        [(deed, record.record_id, cut_summary(record)) for record in answer.items],
         on_stderr=on_stderr,
     )
 
@@ -218,7 +214,3 @@ def evidence_text(reference: EvidenceRef) -> str:
     named = (("run", reference.run_id), ("artifact", reference.artifact_id), ("event", number))
     told = [f"{name} {text}" for name, text in named if text]
     return ", ".join([*told, *([reference.note] if reference.note else [])])
-
-
-def _cut(text: str) -> str:
-    return excerpt(text, limits.PREVIEW_CHARS_MAX)

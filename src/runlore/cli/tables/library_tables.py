@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from runlore.cli.tables.mount_tables import some_of
-from runlore.cli.tables.table_cells import FIELDS, plural, show_cursor, time_text
+from runlore.cli.tables.table_cells import FIELDS, end_list, plural, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.skill import Skill, SkillState
 from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationKind
@@ -21,14 +21,7 @@ def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None
         say("No skills match. `runlore skill save` shows what waits to become one.", "dim")
         return
     show_table(
-        [
-            Column(title="NAME"),
-            Column(title="STATE"),
-            Column(title="ORIGIN"),
-            Column(title="QUALITY"),
-            Column(title="USED"),
-            Column(title="DESCRIPTION", wraps=True),
-        ],
+        ["NAME", "STATE", "ORIGIN", "QUALITY", "USED", Column(title="DESCRIPTION", wraps=True)],
         [
             (
                 skill.name,
@@ -42,7 +35,7 @@ def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None
         ],
     )
     show_file_remarks(skills)
-    show_cursor(next_cursor)
+    end_list(next_cursor, "Skills by name. `runlore skill view NAME` shows one.")
 
 
 def show_file_remarks(skills: Sequence[Skill]) -> None:
@@ -75,7 +68,7 @@ def show_fitting(found: ops.FittingSkills) -> None:
     else:
         show_table(
             [
-                Column(title="NAME"),
+                "NAME",
                 Column(title="SCORE", right=True, labelled=True),
                 Column(title="WHY", wraps=True),
                 Column(title="DESCRIPTION", wraps=True),
@@ -134,19 +127,13 @@ def show_log(log: ops.SkillLog, name: str | None = None) -> None:
         say(f"Nothing is known of a skill called {name}." if name is not None else nothing, "dim")
         return
     show_table(
-        [
-            Column(title="TIME"),
-            Column(title="WHAT"),
-            Column(title="NAME"),
-            Column(title="BY"),
-            Column(title="WHY", wraps=True),
-        ],
+        ["TIME", "WHAT", "NAME", "BY", Column(title="WHY", wraps=True)],
         [
             (time_text(event.at), event.kind.value, event.name, event.actor, event.reason)
             for event in log.items
         ],
     )
-    show_cursor(log.next_cursor)
+    end_list(log.next_cursor)
 
 
 def state_cell(skill: Skill) -> Cell:
@@ -157,11 +144,7 @@ def state_cell(skill: Skill) -> Cell:
 
 def _show_actions(actions: Sequence[CurationAction], *, indent: int = 0) -> None:
     show_table(
-        [
-            Column(title="WHAT"),
-            Column(title="SKILLS"),
-            Column(title="WHY", wraps=True),
-        ],
+        ["WHAT", "SKILLS", Column(title="WHY", wraps=True)],
         [(action.kind.value, _what_goes(action), action.reason) for action in actions],
         indent=indent,
     )
@@ -237,11 +220,9 @@ def show_suggestions(page: ops.SuggestionPage) -> None:
         return
     show_table(
         [
-            Column(title="NAME"),
+            "NAME",
             Column(title="SCORE", labelled=True, right=True),
-            Column(title="SEEN"),
-            Column(title="DETECTOR"),
-            Column(title="STATE"),
+            *("SEEN", "DETECTOR", "STATE"),
             Column(title="DESCRIPTION", wraps=True),
         ],
         [
@@ -256,7 +237,10 @@ def show_suggestions(page: ops.SuggestionPage) -> None:
             for stored in page.items
         ],
     )
-    show_cursor(page.next_cursor)
+    end_list(
+        page.next_cursor,
+        "Suggested skills, the best first. `runlore skill save NAME` keeps one, `skill skip NAME` does not.",
+    )
 
 
 def show_suggestion(stored: StoredSuggestion) -> None:

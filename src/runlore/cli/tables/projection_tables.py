@@ -61,10 +61,7 @@ def show_session_search(search: ops.SessionSearch) -> None:
         return
     first = "WHEN" if search.query is None else "SCORE"
     show_table(
-        [
-            *(Column(title=title) for title in (first, "KIND", "ID", "PROMPT")),
-            Column(title="EXCERPT", wraps=True, lines=True),
-        ],
+        [first, "KIND", "ID", "PROMPT", Column(title="EXCERPT", wraps=True, lines=True)],
         [
             (
                 time_text(hit.timestamp) if search.query is None else str(hit.score),
@@ -144,7 +141,7 @@ def _show_given(sections: Sequence[Section | ReceiptSection]) -> None:
         frame = section.tokens - sum(entry.tokens for entry in section.entries)
         show_table(
             [
-                *(Column(title="WHAT"), Column(title="REV"), Column(title="SCORE")),
+                *("WHAT", "REV", "SCORE"),
                 Column(title="TOKENS", right=True),
                 Column(title="WHY", wraps=True, columns_min=16),
             ],
@@ -171,7 +168,7 @@ def _show_omissions(omissions: Sequence[Omission]) -> None:
         _show_part("Left out", 0)
         show_table(
             [
-                *(Column(title="SECTION"), Column(title="WHAT"), Column(title="TOKENS", right=True)),
+                *("SECTION", "WHAT", Column(title="TOKENS", right=True)),
                 Column(title="WHY", wraps=True, columns_min=16),
             ],
             [(o.section, o.source_id, f"{o.tokens:,}", _OMITTED[o.reason]) for o in omissions],

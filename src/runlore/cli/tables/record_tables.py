@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from runlore.cli.tables.table_cells import plural, scope_text, show_cursor, show_fields, time_text
+from runlore.cli.tables.table_cells import end_list, plural, scope_text, show_fields, time_text
 from runlore.cli.terminal import Column, say, show_table
+from runlore.domain import limits
 from runlore.domain.record import JsonObject, JsonValue, Layer, Record, State
 from runlore.domain.serialization.codec import serialize
 from runlore.domain.statements.ranks import confidence_reasons
+from runlore.domain.text.excerpt import excerpt
 from runlore.domain.timestamps import format_time
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from runlore.ports import operations as ops
 
 _SUMMARY = Column(title="SUMMARY", wraps=True)
+RECORDS_NEXT = (
+    "Memories, the newest first. `runlore memory inspect @1` shows the first, `runlore memory rollback @1`"
+    " takes it back, `runlore forget @1` erases it."
+)
 _DEEDS = (Column(), Column(), Column(wraps=True, lines=True))
 # Two texts beside each other hold no ids, and can be read in narrower columns.
 _BESIDE_COLUMNS_MIN = 16
@@ -47,7 +53,7 @@ def show_records(
     next_cursor: str | None,
     *,
     empty: str,
-    folders: Mapping[str, str] = MappingProxyType({}),
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     if not records:
         say(empty, "dim")
@@ -56,11 +62,11 @@ def show_records(
     show_table(
         [*(Column(title=title) for title in titles), _SUMMARY],
         [
-            (r.record_id, r.layer, r.kind, state_cell(r), scope_text(r.scope, folders), r.summary)
+            (r.record_id, r.layer, r.kind, state_cell(r), scope_text(r.scope, names), cut_summary(r))
             for r in records
         ],
     )
-    show_cursor(next_cursor)
+    end_list(next_cursor, RECORDS_NEXT)
 
 
 def show_record(record: Record) -> None:
@@ -71,6 +77,11 @@ def show_record(record: Record) -> None:
     if record.feedback.wrong or record.feedback.helped:
         del usual["feedback"]
     show_fields({**plain, **usual, "why": list(confidence_reasons(record))})
+
+
+def cut_summary(record: Record) -> str:
+    """As much of what a record says as a list has room for."""
+    return excerpt(record.summary, limits.PREVIEW_CHARS_MAX)
 
 
 def show_hits(hits: ops.SearchHits, *, explain: bool = False) -> None:
@@ -93,7 +104,7 @@ def show_hits(hits: ops.SearchHits, *, explain: bool = False) -> None:
                 hit.record.record_id,
                 hit.record.layer,
                 state_cell(hit.record),
-                hit.record.summary,
+                cut_summary(hit.record),
                 *(((_parts(hit), "dim"),) if explain else ()),
             )
             for hit in hits.items
@@ -119,7 +130,7 @@ def show_goal_context(context: ops.GoalContext) -> None:
         say("Nothing that a prompt may see is about this.", "dim")
         return
     show_table(
-        [*(Column(title=title) for title in ("LAYER", "SCORE", "ID", "SCOPE")), _SUMMARY],
+        ["LAYER", "SCORE", "ID", "SCOPE", _SUMMARY],
         [
             (
                 hit.record.layer,
@@ -136,7 +147,7 @@ def show_goal_context(context: ops.GoalContext) -> None:
 def show_history(events: Iterable[RecordEvent]) -> None:
     texts = (Column(title="REASON", wraps=True), Column(title="CHANGED", wraps=True))
     show_table(
-        [*(Column(title=title) for title in ("REV", "AT", "MOVE", "STATE", "ACTOR")), *texts],
+        ["REV", "AT", "MOVE", "STATE", "ACTOR", *texts],
         [
             (
                 str(event.revision),
@@ -155,7 +166,7 @@ def show_history(events: Iterable[RecordEvent]) -> None:
 def show_states(rows: Iterable[Transition]) -> None:
     texts = (Column(title="LAYERS", wraps=True, columns_min=24), Column(title="GUARD", wraps=True))
     show_table(
-        [*(Column(title=title) for title in ("FROM", "MOVE", "TO")), *texts],
+        ["FROM", "MOVE", "TO", *texts],
         [
             (
                 row.start or "-",
@@ -169,19 +180,19 @@ def show_states(rows: Iterable[Transition]) -> None:
     )
 
 
-def show_review(page: ops.ReviewPage, folders: Mapping[str, str]) -> None:
+def show_review(page: ops.ReviewPage, names: Mapping[str, str]) -> None:
     if not page.items:
         say("Nothing else waits for review." if page.folded else "Nothing waits for review.", "dim")
     for number, item in enumerate(page.items):
         if number:
             say("")
         record = item.record
-        say(f"{record.record_id}  {record.kind} in {scope_text(record.scope, folders)}", "bold")
+        say(f"{record.record_id}  {record.kind} in {scope_text(record.scope, names)}", "bold")
         if item.attention:
             _show_due(item)
         else:
             _show_waiting(item)
-    show_cursor(page.next_cursor)
+    end_list(page.next_cursor)
     if page.folded:
         more = plural(page.folded, "sentence")
         say(f"And {more} of users' own words, less sure: runlore memory review list --folded", "dim")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX
-from runlore.cli.tables.table_cells import FIELDS, show_cursor, time_text
+from runlore.cli.tables.table_cells import FIELDS, end_list, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.rolling_out import NextStep, counting, next_step
 from runlore.domain.run import RunId
@@ -40,11 +40,7 @@ def show_page(page: ops.PromotedPage) -> None:
         say("No procedure was promoted. `runlore skill rollout start` promotes one.", "dim")
         return
     show_table(
-        [
-            *(Column(title=title) for title in ("NAME", "STATUS", "CHANGED")),
-            Column(title="EVIDENCE"),
-            Column(title="DESCRIPTION", wraps=True),
-        ],
+        ["NAME", "STATUS", "CHANGED", "EVIDENCE", Column(title="DESCRIPTION", wraps=True)],
         [
             (
                 skill.name,
@@ -56,7 +52,7 @@ def show_page(page: ops.PromotedPage) -> None:
             for skill in page.items
         ],
     )
-    show_cursor(page.next_cursor)
+    end_list(page.next_cursor, "Promoted procedures. `runlore skill rollout status NAME` shows one.")
 
 
 def show_started(skill: PromotedSkill) -> None:
@@ -117,10 +113,7 @@ def show_revoked(revoked: ops.RevokedSkill) -> None:
 
 def show_history(history: ops.PromotedHistory) -> None:
     show_table(
-        [
-            *(Column(title=title) for title in ("NUMBER", "AT", "STATUS", "VERSION", "FINGERPRINT")),
-            Column(title="BY", wraps=True, columns_min=8),
-        ],
+        ["NUMBER", "AT", "STATUS", "VERSION", "FINGERPRINT", Column(title="BY", wraps=True, columns_min=8)],
         [
             (
                 str(each.number),
@@ -133,7 +126,7 @@ def show_history(history: ops.PromotedHistory) -> None:
             for each in history.items
         ],
     )
-    show_cursor(history.next_cursor)
+    end_list(history.next_cursor)
 
 
 def _run_by(skill: PromotedSkill) -> dict[str, str]:
@@ -168,7 +161,7 @@ def _show_evidence(skill: PromotedSkill) -> None:
         return
     say("Evidence:")
     show_table(
-        [*(Column(title=title) for title in ("AT", "KIND", "WENT", "RUN", "SESSION", "OF"))],
+        ["AT", "KIND", "WENT", "RUN", "SESSION", "OF"],
         [
             (
                 time_text(each.at),
@@ -187,10 +180,7 @@ def _show_evidence(skill: PromotedSkill) -> None:
 def _show_events(events: Sequence[RolloutEvent]) -> None:
     say("What happened:")
     show_table(
-        [
-            *(Column(title=title) for title in ("AT", "WHAT", "STATUS", "BY")),
-            Column(title="WHY", wraps=True, columns_min=16),
-        ],
+        ["AT", "WHAT", "STATUS", "BY", Column(title="WHY", wraps=True, columns_min=16)],
         [(time_text(each.at), _what(each), each.to_status.value, each.actor, each.reason) for each in events],
         indent=2,
     )

@@ -173,7 +173,7 @@ def show_whole_status(status: ops.Status, where: str) -> None:
             say(f"  {name}: {value}")
     say("")
     show_table(
-        [Column(title="LAYER"), *(Column(title=state.upper(), labelled=True) for state in State)],
+        ["LAYER", *(Column(title=state.upper(), labelled=True) for state in State)],
         [(layer, *(str(status.counts.get((layer, state), 0)) for state in State)) for layer in Layer],
     )
     if status.counts.get((Layer.EPISODIC, State.CONSTRAINED)):
@@ -200,10 +200,7 @@ def show_tokens(tokens: Sequence[AccessToken]) -> None:
         say("There are no tokens.", "dim")
         return
     show_table(
-        [
-            *(Column(title=title) for title in ("NAME", "ROLE", "PERSONA", "MADE", "REVOKED")),
-            Column(title="SCOPES", wraps=True, columns_min=16),
-        ],
+        ["NAME", "ROLE", "PERSONA", "MADE", "REVOKED", Column(title="SCOPES", wraps=True, columns_min=16)],
         [
             (
                 token.name,
@@ -233,7 +230,7 @@ def show_jobs(jobs: Sequence[Job]) -> None:
         return
     show_table(
         [
-            *(Column(title=title) for title in ("ID", "KIND", "STATE", "TRIES", "DUE")),
+            *("ID", "KIND", "STATE", "TRIES", "DUE"),
             Column(title="SUBJECT", wraps=True),
             Column(title="ERROR", wraps=True),
         ],
@@ -263,7 +260,7 @@ def show_diagnosis(diagnosis: ops.Diagnosis, *, all_checks: bool = False) -> Non
     shown = [finding for finding in diagnosis.findings if finding not in fine]
     if shown:
         show_table(
-            [Column(title="CHECK"), Column(title="OUTCOME"), Column(title="WHAT", wraps=True)],
+            ["CHECK", "OUTCOME", Column(title="WHAT", wraps=True)],
             [(f.check, (f.outcome, _OUTCOME_STYLES.get(f.outcome, "")), _advice(f)) for f in shown],
         )
     if fine:

@@ -2,9 +2,10 @@
 
 import orjson
 
-from runlore.cli.tables.table_cells import plural, show_cursor, show_fields, time_text
+from runlore.cli.tables.table_cells import end_list, plural, show_fields, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table, write_spoken
 from runlore.daemon import answers
+from runlore.domain.project import project_name
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Artifact, RunStatus
 from runlore.domain.runs.journal import EventType, JournalEvent, text_of
@@ -28,13 +29,16 @@ def show_sessions(page: ops.SessionPage) -> None:
         return
     show_table(
         [
-            *(Column(title=title) for title in ("ID", "STATE", "LAST ACTIVE")),
-            Column(title="BOUND TO", wraps=True, columns_min=16),
+            *("ID", "STATE", "LAST ACTIVE"),
+            Column(title="PROJECT", wraps=True, columns_min=12),
             Column(title="TITLE", wraps=True, columns_min=16),
         ],
-        [(s.session_id, _standing(s), time_text(s.active_at), _bound_to(s), s.title) for s in page.items],
+        [(s.session_id, _standing(s), time_text(s.active_at), _projects(s), s.title) for s in page.items],
     )
-    show_cursor(page.next_cursor)
+    end_list(
+        page.next_cursor,
+        "Sessions, the latest first. `runlore session runs @1` shows the first.",
+    )
 
 
 def show_session(session: Session) -> None:
@@ -54,16 +58,15 @@ def show_personas(page: ops.PersonaPage) -> None:
         say("There are no personas.", "dim")
         return
     show_table(
-        [
-            *(Column(title=title) for title in ("ID", "REV", "CHANGED", "CAPTURE")),
-            Column(title="NAME", wraps=True, columns_min=16),
-        ],
+        ["ID", "REV", "CHANGED", "CAPTURE", Column(title="NAME", wraps=True, columns_min=16)],
         [
             (p.persona_id, str(p.revision), time_text(p.updated_at), "on" if p.capture else "off", p.name)
             for p in page.items
         ],
     )
-    show_cursor(page.next_cursor)
+    end_list(
+        page.next_cursor, "Personas, the latest changed first. `runlore session persona show ID` shows one."
+    )
 
 
 def show_persona(persona: Persona) -> None:
@@ -89,7 +92,10 @@ def show_runs(page: ops.RunPage) -> None:
             for view in page.items
         ],
     )
-    show_cursor(page.next_cursor)
+    end_list(
+        page.next_cursor,
+        "Runs, the newest first. `runlore why @1` shows what the first was given.",
+    )
 
 
 def show_run(view: ops.RunView) -> None:
@@ -101,13 +107,10 @@ def show_artifacts(page: ops.ArtifactPage) -> None:
         say("The run left no artifacts.", "dim")
         return
     show_table(
-        [
-            *(Column(title=title) for title in ("ID", "MADE", "SIZE")),
-            Column(title="NAME", wraps=True, columns_min=16),
-        ],
+        ["ID", "MADE", "SIZE", Column(title="NAME", wraps=True, columns_min=16)],
         [(a.artifact_id, time_text(a.created_at), plural(_size(a), "byte"), a.name) for a in page.items],
     )
-    show_cursor(page.next_cursor)
+    end_list(page.next_cursor, "Artifacts of a run. `runlore session run artifact RUN ID` prints one.")
 
 
 def _size(artifact: Artifact) -> int:
@@ -124,10 +127,7 @@ def show_journal(page: ops.JournalPage) -> None:
         say("There are no events.", "dim")
         return
     show_table(
-        [
-            *(Column(title=title) for title in ("NUMBER", "AT", "TYPE", "RUN")),
-            Column(title="WHAT", wraps=True, lines=True, columns_min=20),
-        ],
+        ["NUMBER", "AT", "TYPE", "RUN", Column(title="WHAT", wraps=True, lines=True, columns_min=20)],
         [
             (
                 str(event.number),
@@ -139,7 +139,7 @@ def show_journal(page: ops.JournalPage) -> None:
             for event in page.items
         ],
     )
-    show_cursor(page.next_cursor)
+    end_list(page.next_cursor)
 
 
 def _what(event: JournalEvent) -> str:
@@ -167,5 +167,10 @@ def _standing(session: Session) -> Cell:
 
 def _bound_to(session: Session) -> str:
     persona = session.binding.persona_id
-    projects = [f"project:{project}" for project in session.binding.project_ids]
-    return ", ".join([*([f"persona:{persona}"] if persona else []), *projects])
+    return ", ".join(filter(None, (f"persona:{persona}" if persona else "", _projects(session))))
+
+
+def _projects(session: Session) -> str:
+    """What people call the projects of a session."""
+    folder = session.working_folder or ""
+    return ", ".join(filter(None, (project_name(each, folder) for each in session.binding.project_ids)))

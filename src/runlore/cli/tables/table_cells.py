@@ -13,11 +13,10 @@ from runlore.domain.timestamps import format_time
 FIELDS = (Column(), Column(wraps=True, lines=True))
 
 
-def scope_text(scope: Scope, folders: Mapping[str, str] = MappingProxyType({})) -> str:
-    """`project:acme`, or where the folder of a project is known that; the workspace has one id, which says
-    nothing."""
-    if scope.kind is ScopeKind.PROJECT and scope.id in folders:
-        return f"{scope.kind} {folders[scope.id]}"
+def scope_text(scope: Scope, names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """`project:acme`, or `project` and what people call it; the workspace has one id, which says nothing."""
+    if scope.kind is ScopeKind.PROJECT and scope.id in names:
+        return f"{scope.kind} {names[scope.id]}"
     return scope.kind if scope == WORKSPACE else str(scope)
 
 
@@ -40,9 +39,12 @@ def short_path(path: str) -> str:
     return f"~{path.removeprefix(home)}" if path == home or path.startswith(f"{home}{os.sep}") else path
 
 
-def show_cursor(next_cursor: str | None) -> None:
+def end_list(next_cursor: str | None, then: str = "") -> None:
+    """What stands below a list: how to see more of it, what it is a list of, and what can be done next."""
     if next_cursor:
         say(f"There are more: --cursor {next_cursor}", "dim")
+    if then:
+        say(then, "dim")
 
 
 def show_fields(plain: Mapping[str, JsonValue], *, indent: int = 0) -> None:

@@ -29,13 +29,13 @@ def sessions_of(record: Record) -> int:
     return sessions if isinstance(sessions, int) else 1
 
 
-def confidence_reasons(record: Record) -> Iterator[str]:
+def confidence_reasons(record: Record, *, with_points: bool = True) -> Iterator[str]:
     """The parts that the confidence of a candidate in the user's own words is made of, in words; of one that
-    a model found, which model, and where."""
+    a model found, which model, and where. `with_points` says how much each counts."""
     noted = record.metadata.get(OWN_WORDS) if rank_of(record) is not None else None
     if isinstance(noted, Mapping) and noted.get("read_by"):
         yield f"{noted['read_by']} found it where the user says: {noted.get('quote')}"
     parts = noted.get("parts") if isinstance(noted, Mapping) else None
     for name, points in parts.items() if isinstance(parts, Mapping) else ():
         if name in WEIGHTS and isinstance(points, int):
-            yield f"{WEIGHTS[name][1]} ({points:+})"
+            yield f"{WEIGHTS[name][1]} ({points:+})" if with_points else WEIGHTS[name][1]

@@ -9,7 +9,8 @@ from typing import NamedTuple, TypeAlias
 
 from runlore.domain import limits
 from runlore.domain.agent.approval import Approval, ApprovalKind
-from runlore.domain.record import PolicyDecision, Record, RecordId, State
+from runlore.domain.record import REVIEWED_KINDS, Kind, PolicyDecision, Record, RecordId, State
+from runlore.domain.records.audit import DAEMON
 from runlore.domain.runs.job import Job, JobState
 from runlore.domain.scope import Scope
 from runlore.domain.statements.conduct import may_stand
@@ -33,6 +34,7 @@ from runlore.ports.store import Collections, RecordFilter
 
 _ESCALATED = frozenset({PolicyDecision.ESCALATED})
 _WAITING = frozenset({SuggestionState.WAITING})
+_PROCEDURES = frozenset({Kind.PROCEDURE})
 _DEAD = frozenset({JobState.DEAD})
 _ON_CANDIDATE = (InboxAct.CONFIRM, InboxAct.STANDING, InboxAct.EDIT, InboxAct.REJECT)
 _ON_CLASH = (InboxAct.REPLACE, InboxAct.BOTH_HOLD, InboxAct.REJECT)
@@ -124,6 +126,7 @@ class Inbox:
             (InboxKind.REVALIDATION, self._list_due),
             (InboxKind.CANDIDATE, self._list_first),
             (InboxKind.SUGGESTION, self._list_suggestions),
+            (InboxKind.CANDIDATE, self._list_procedures),
             (InboxKind.CANDIDATE, self._list_folded),
             (InboxKind.DEAD_LETTER, self._list_dead),
         )
@@ -180,7 +183,12 @@ class Inbox:
         return self._list_records(replace(self._where, decisions=_ESCALATED), InboxKind.ESCALATION, after)
 
     def _list_first(self, after: _Place | None) -> Iterator[ListedItem]:
-        return self._list_candidates(without_folded(self._where), after)
+        others = replace(self._where, kinds=REVIEWED_KINDS - _PROCEDURES)
+        return self._list_candidates(without_folded(others), after)
+
+    def _list_procedures(self, after: _Place | None) -> Iterator[ListedItem]:
+        """Behind the suggestions, which most of them are of: saving or skipping one decides on both."""
+        return self._list_candidates(without_folded(replace(self._where, kinds=_PROCEDURES)), after)
 
     def _list_folded(self, after: _Place | None) -> Iterator[ListedItem]:
         return self._list_candidates(only_folded(self._where), after)
@@ -272,13 +280,19 @@ def _why(item: WaitingRecord) -> str:
         return f"would replace what is in use: {outcome.supersedes[0].summary}"
     if outcome.duplicate_of is not None:
         return f"says the same as what is in use: {outcome.duplicate_of.summary}"
-    if reasons := ", ".join(confidence_reasons(record)):
-        return f"the user said it; {reasons}"
+    if reasons := "; ".join(confidence_reasons(record, with_points=False)):
+        return f"the user said it, and {reasons}"
     review = (record.automation_review or {}) if record.policy_decision in _ESCALATED else {}
     reason = record.metadata.get("reason") or review.get("reason")
+    return str(reason) if reason not in (None, "", _NO_REASON) else _who_proposed(record)
+
+
+def _who_proposed(record: Record) -> str:
+    seen = len({each.run_id for each in record.evidence_refs if each.run_id})
+    if record.created_by == DAEMON and seen:
+        return f"your agents did it in {seen} run{'s' * (seen != 1)}"
     notes = (f": {each.note}" for each in record.evidence_refs if each.note)
-    proposed = f"proposed by {record.created_by}{next(notes, '')}"
-    return proposed if reason in (None, "", _NO_REASON) else str(reason)
+    return f"proposed by {record.created_by}{next(notes, '')}"
 
 
 def _approval_item(approval: Approval) -> InboxItem:
@@ -296,7 +310,8 @@ def _approval_item(approval: Approval) -> InboxItem:
 def _suggestion_item(stored: StoredSuggestion) -> InboxItem:
     suggestion = stored.suggestion
     provenance = suggestion.provenance
-    seen = f"seen {suggestion.times} times in {suggestion.sessions} sessions"
+    times, sessions = suggestion.times, suggestion.sessions
+    seen = f"seen {times} time{'s' * (times != 1)} in {sessions} session{'s' * (sessions != 1)}"
     return InboxItem(
         kind=InboxKind.SUGGESTION,
         id=stored.suggestion_id,
