@@ -4,10 +4,12 @@ Of 80 fresh pairs in free words, 39 of 40 clashes were missed and 3 of 40 harmle
 what is done by a verb was compared; 32 and 1 since. Of 200 more, half to fit on and half set aside, 27 and 24
 of 50 clashes were found and 4 and 7 of 50 harmless ones asked about; 35 and 28, none and 5, since orders have
 a subject. Of 92 more, English, German and French, 19 of 23 and 21 of 23 clashes were found, and 1 and none of
-23 harmless ones asked about; none and none since more of German is read.
+23 harmless ones asked about; 20 and 21, none and none, since more of German and of versions is read.
 """
 
 CLASHING = (
+    ("The build needs Java 17", "The build needs Java 21"),
+    ("The app connects to Redis 6", "The app connects to Redis 7"),
     ("Audits are on every Monday", "Audits are on every Friday"),
     ("Caching is enabled", "Caching is disabled"),
     ("Commit messages are written in English", "Commit messages are written in French"),
@@ -343,4 +345,7 @@ HARMLESS = (
     ("Deploy on Fridays", "Deploy to AWS"),
     ("Die Datenbank ist PostgreSQL", "Die Datenbank ist verschlüsselt"),
     ("Der Dienst ist nginx", "Der Dienst ist eingerichtet"),
+    ("The service needs port 80", "The service needs port 443"),
+    ("The app supports Python 3.9", "The app supports Python 3.12"),
+    ("The app depends on Redis 6", "The app also depends on Redis 7"),
 )

@@ -108,10 +108,12 @@ def _asked_of_verb(verb: str, words: Sequence[str]) -> dict[str, Answer | None]:
     lead = "" if verb in table.HAPPENING else _stem(verb)
     is_span = len(words) == 2 and words[0] in table.SPANNING and words[1] in table.SPANS
     exact = answers_in([words[0], "1", words[1]] if is_span else words)
-    if verb in table.ADDING or _is_addition(words):
-        exact = {question: exact[question] for question in exact if question.startswith(_COUNTED)}
-    asked: dict[str, Answer | None] = {f"{lead} {each}".strip(): exact[each] for each in exact}
     is_room = verb in table.ADDING or _is_addition(words)
+    if is_room:
+        # Who needs Java 17 does not need Java 21, and may need two ports.
+        counted = (*_COUNTED, _NUMBERED) if verb in table.NEEDING and _PORT not in exact else _COUNTED
+        exact = {question: exact[question] for question in exact if question.startswith(counted)}
+    asked: dict[str, Answer | None] = {f"{lead} {each}".strip(): exact[each] for each in exact}
     if not asked and len(words) > 1 and words[0] in table.ORDERING:
         asked[f"{_stem(verb)} order of {' '.join(words[1:])}"] = None
     is_room = is_room or (words[:1] == ["on"] and not table.EVENTS.isdisjoint(words[1:2]))
@@ -375,6 +377,6 @@ _PLACE = "place"
 _GERMAN = re.compile(
     r"\w{3,}iert|(?:ab|an|auf|aus|ein|vor|zu)?ge\w{4,}(?:t|en)|(?:ver|be|ent|er|zer|über|unter)\w{5,}t"
 )
-_COUNTED = ("count of", "amount of")
+_COUNTED, _NUMBERED, _PORT = ("count of", "amount of"), "number of", "number of port"
 _GLUED_UNIT = re.compile(r"\d[\d.,]*([^\W\d]+|[%°].?)")
 _CLOCK = re.compile(r"\d{1,2}(:\d{2}){1,2}(am|pm)?|\d{1,2}(am|pm)|\d{4}-\d{2}(-\d{2})?|q[1-4]")

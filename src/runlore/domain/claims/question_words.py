@@ -209,6 +209,9 @@ ADDING = _set(
 )
 """What is done to many things at once: only how many of them there are leaves no room for another number."""
 
+NEEDING = _set("need depend rely connect")
+"""Those of them that want one version of a thing."""
+
 ASKING = _set("on to at from as under behind until auf sur unter aus sous")
 LIMITING = _set(
     "in on at for during when while if with after before until since inside outside under"
