@@ -13,6 +13,10 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+def _phrases(text: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(phrase.split()) for phrase in text.split("|"))
+
+
 NEGATIONS = subject_words.NEGATIONS | _set(
     "none nobody nothing nowhere neither nor cant wont shouldnt wouldnt couldnt didnt hasnt havent wasnt"
     " werent mustnt aint nope"
@@ -160,47 +164,19 @@ LEAD_INS = tuple(
 )
 """What introduces a statement, and leaves it one."""
 
-LEAD_OUTS = (("btw",), ("by", "the", "way"), ("anyway",), ("right", "now"), ("though",), ("fyi",))
+LEAD_OUTS = _phrases("btw|by the way|anyway|right now|though|fyi")
 """What a statement may end in that says nothing of it."""
 
-FACTIVES = tuple(
-    tuple(opener.split())
-    for opener in (
-        *(
-            "given the fact that",
-            "seeing that",
-            "considering that",
-            "considering",
-            "vu que",
-            "sachant que",
-            "as",
-        ),
-        *("now that", "given that", "since", "because", "although", "though", "even though"),
-        *("da", "weil", "obwohl", "comme", "puisque", "parce que", "bien que", "ya que", "porque", "aunque"),
-    )
+FACTIVES = _phrases(
+    "given the fact that|seeing that|considering that|considering|vu que|sachant que|as|now that|given that"
+    "|since|because|although|though|even though|da|weil|obwohl|comme|puisque|parce que|bien que|ya que"
+    "|porque|aunque"
 )
 CONSEQUENCES = _set("so therefore hence thus deshalb daher also darum donc entonces")
 """What opens a clause that follows from the one before it: that one is meant as it stands."""
 
-REASONS = (
-    ("because",),
-    ("weil",),
-    ("parce", "que"),
-    ("car",),
-    ("porque",),
-    ("vu", "que"),
-    ("sachant", "que"),
-)
-PAUSED_REASONS = (
-    ("since",),
-    ("da",),
-    ("puisque",),
-    ("ya", "que"),
-    ("denn",),
-    ("although",),
-    ("though",),
-    ("as",),
-)
+REASONS = _phrases("because|weil|parce que|car|porque|vu que|sachant que")
+PAUSED_REASONS = _phrases("since|da|puisque|ya que|denn|although|though|as")
 """What opens a clause that is as true as what it stands beside: before it, behind it, behind a comma only."""
 
 IRREGULAR = dict(

@@ -24,31 +24,23 @@ from runlore.domain.text.pasted import find_pasted, without
 LABELS_MAX = 64
 LABEL_CONFIDENCE = 98
 
-NAMES = {
-    Kind.FACT: ("fact", "fait", "fakt", "tatsache", "hecho", "dato", "fatto", "fato", "feit", "事实", "事実"),
-    Kind.PREFERENCE: (
-        *("preference", "préférence", "präferenz", "vorliebe", "preferencia", "preferenza", "preferência"),
-        *("voorkeur", "偏好", "好み"),
-    ),
-    Kind.DECISION: (
-        *(
-            "decision",
-            "décision",
-            "entscheidung",
-            "decisión",
-            "decisione",
-            "decisão",
-            "besluit",
-            "决定",
-            "決定",
-        ),
-    ),
-}
-"""The labels, in English and in some languages near it."""
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+NAMES = {
+    Kind.FACT: sorted(_words("fact fait fakt tatsache hecho dato fatto fato feit 事实 事実")),
+    Kind.PREFERENCE: sorted(
+        _words(
+            "preference préférence präferenz vorliebe preferencia preferenza preferência voorkeur 偏好 好み"
+        )
+    ),
+    Kind.DECISION: sorted(
+        _words("decision décision entscheidung decisión decisione decisão besluit 决定 決定")
+    ),
+}
+"""The labels, in English and in some languages near it."""
 
 
 TASK_WORDS = _words(

@@ -98,19 +98,8 @@ _LEAD_CHARS = 200
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _ITEM = re.compile(r"\A(?:[-*+•·–—]|\d{1,3}[.)])[ \t]+")
 # What tells of a moment, or asks; and what opens a rule.
-_NO_STATEMENT = QUESTIONS | {
-    "time",
-    "day",
-    "night",
-    "week",
-    "moment",
-    "one",
-    "guy",
-    "thing",
-    "if",
-    "to",
-    "about",
-}
+_MOMENTS = {"time", "day", "night", "week", "moment", "one", "guy", "thing"}
+_NO_STATEMENT = QUESTIONS | _MOMENTS | {"if", "to", "about"}
 _RULE = {"always", "never", "don't", "do", "not", "prefer", "use", "avoid"}
 _SPEAKER = {"i", "i'm", "i'd", "i've", "i'll"}
 _DECIDED = {"decided", "agreed", "chose", "settled"}

@@ -158,26 +158,16 @@ class Inbox:
             _record_item(each, InboxKind.CONFLICT, _ON_CLASH if _is_waiting(each) else _ON_HELD_CLASH)
             for each in self._clashes
         )
-        return _in_time(zip((each.record.created_at for each in self._clashes), told, strict=True), after)
+        return _in_time(zip(_times(self._clashes), told, strict=True), after)
 
     def _list_held(self, after: _Place | None) -> Iterator[ListedItem]:
-        return _in_time(
-            (
-                (each.record.created_at, _record_item(each, InboxKind.ESCALATION, _ON_LEARNING))
-                for each in self._held_alone
-            ),
-            after,
-        )
+        items = (_record_item(each, InboxKind.ESCALATION, _ON_LEARNING) for each in self._held_alone)
+        return _in_time(zip(_times(self._held_alone), items, strict=True), after)
 
     def _list_due(self, after: _Place | None) -> Iterator[ListedItem]:
         due = due_items(self._standing[1])
-        return _in_time(
-            (
-                (each.record.created_at, _record_item(each, InboxKind.REVALIDATION, _ON_LEARNING))
-                for each in due
-            ),
-            after,
-        )
+        items = (_record_item(each, InboxKind.REVALIDATION, _ON_LEARNING) for each in due)
+        return _in_time(zip(_times(due), items, strict=True), after)
 
     def _list_escalated(self, after: _Place | None) -> Iterator[ListedItem]:
         return self._list_records(replace(self._where, decisions=_ESCALATED), InboxKind.ESCALATION, after)
@@ -239,6 +229,10 @@ class Inbox:
 def _is_waiting(item: WaitingRecord) -> bool:
     """Whether nothing was published of it yet."""
     return item.record.state is State.CONSTRAINED
+
+
+def _times(items: Iterable[WaitingRecord]) -> Iterator[datetime]:
+    return (each.record.created_at for each in items)
 
 
 def _in_time(items_at: Iterable[tuple[datetime, InboxItem]], after: _Place | None) -> Iterator[ListedItem]:
