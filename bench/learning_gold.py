@@ -92,8 +92,8 @@ def people() -> list[Person]:
     of_stem: dict[str, Person] = {}
     for folder, name in transcript_folders():
         for found_now in local_transcripts().find([str(folder)]):
-            # The last run of a file that was written within the hour would be left out.
-            source = replace(found_now, modified_at=_LONG_AGO)
+            # The last run of a file that was written within the hour would be left out otherwise.
+            source = replace(found_now, modified_at=_LONG_AGO, is_ended=True)
             stem = Path(source.path).name.partition(".")[0]
             runs = list(local_transcripts().read(source, ReadCounts()))
             owner = person_id(name or owner_of_runs(runs))

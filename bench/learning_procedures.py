@@ -31,8 +31,8 @@ _PREFIXES = frozenset({"sudo", "env", "time", "nice", "exec"})
 _NESTED = frozenset(
     {"gh", "glab", "aws", "gcloud", "az", "docker", "podman", "npm", "pnpm", "yarn", "mise", "uv"}
 )
-_FIX = "fix"
-_ERROR_WORDS_MIN = 0.4
+FIX = "fix"
+ERROR_WORDS_MIN = 0.4
 _SMALL_RECIPE = 3
 
 
@@ -76,8 +76,8 @@ def is_same(suggestion: Suggestion, gold: GoldProcedure, stems: Iterable[str]) -
         return False
     suggested, known = command_keys(suggestion.commands), command_keys(gold.steps)
     shared = suggested & known
-    if gold.kind == _FIX:
-        return bool(shared) and _error_share(suggestion, gold) >= _ERROR_WORDS_MIN
+    if gold.kind == FIX:
+        return bool(shared) and _error_share(suggestion, gold) >= ERROR_WORDS_MIN
     if len(suggested) == 1:
         return bool(shared) and len(known) <= _SMALL_RECIPE
     return len(shared) >= 2 and 2 * len(shared) >= len(suggested)
@@ -85,11 +85,15 @@ def is_same(suggestion: Suggestion, gold: GoldProcedure, stems: Iterable[str]) -
 
 def _error_share(suggestion: Suggestion, gold: GoldProcedure) -> float:
     """How many of the words of a fix's error a suggestion has; none where one of both is no fix."""
-    if gold.kind != _FIX or suggestion.heuristic is not Heuristic.ERROR_RECOVERY:
+    if gold.kind != FIX or suggestion.heuristic is not Heuristic.ERROR_RECOVERY:
         return 0.0
+    return error_share(gold, f"{suggestion.description} {suggestion.body}")
+
+
+def error_share(gold: GoldProcedure, text: str) -> float:
+    """How many of the words of a fix's error a text has."""
     error = frozenset(_WORDS.findall(gold.error.lower()))
-    told = frozenset(_WORDS.findall(f"{suggestion.description} {suggestion.body}".lower()))
-    return len(error & told) / max(1, len(error))
+    return len(error & frozenset(_WORDS.findall(text.lower()))) / max(1, len(error))
 
 
 def _shared(suggestion: Suggestion, gold: GoldProcedure) -> tuple[float, int]:

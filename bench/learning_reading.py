@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bench.learning_gold import Person
-from bench.learning_procedures import command_keys
+from bench.learning_gold import GoldProcedure, Person
+from bench.learning_procedures import ERROR_WORDS_MIN, FIX, command_keys, error_share
 from bench.learning_statements import FIRST, KINDS, SCOPES, Result
 from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.domain.detectors.mining import mine_run, number_events
@@ -164,19 +164,27 @@ def procedures_found(person: Person, found: Answered) -> tuple[int, dict[int, tu
     known = 0
     for each in found.procedures:
         stems = {person.stems.get(passage.message.session_id, "") for passage in each.passages}
-        own = command_keys(each.steps)
         same = [
-            (len(own & command_keys(gold.steps)), gold.name)
+            (shared, gold.name)
             for gold in person.procedures
-            if not gold.sessions.isdisjoint(stems)
+            if not gold.sessions.isdisjoint(stems) and (shared := _shared(each, gold))
         ]
-        shared, name = max(same, default=(0, ""))
-        if shared >= min(2, len(own)) and 2 * shared >= len(own):
+        if same:
             known += 1
-            names.add(name)
+            names.add(max(same)[1])
     recalls = {
         worth: (len(those & names), len(those))
         for worth in (3, 2)
         for those in [{gold.name for gold in person.procedures if gold.worth >= worth}]
     }
     return known, recalls
+
+
+def _shared(found: ReadProcedure, gold: GoldProcedure) -> int:
+    """How many commands a procedure shares with one of the gold; 0 where that does not make it the same. Of
+    both fixes one is enough, with four tenths of the words of the error."""
+    own = command_keys(found.steps)
+    shared = len(own & command_keys(gold.steps))
+    if found.error and gold.kind == FIX:
+        return shared if error_share(gold, found.error) >= ERROR_WORDS_MIN else 0
+    return shared if shared >= min(2, len(own)) and 2 * shared >= len(own) else 0

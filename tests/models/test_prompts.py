@@ -27,6 +27,7 @@ RELEASED = {
     "extraction-2": "b90c2706caa5ee0d8df78e7939cceca93f7090efd5eeacc8744d95aa3c719ca3",
     "judge-1": "fa8be22e336062de4aaa9d39f4a0db64a06061e56c848e5b9931519802f96046",
     "reading-1": "dbb6b2fa516d9757d5bcc0fb7287ebc070aebbe6b45f21959dcd588988c0ae99",
+    "reading-2": "9f9b6ad9190361b4afe8aeccd495447fb92fd7d3974eb13468bc72f04abf5282",
 }
 DOCUMENTS = st.dictionaries(st.text(), st.recursive(st.text() | st.integers(-9, 9), st.lists, max_leaves=5))
 
@@ -58,7 +59,15 @@ def test_prompts_name_the_marks_the_fields_and_what_data_is() -> None:
     fields = ("candidates", "kind", "content", "quote", "confidence", "fact", "preference", "decision")
     assert all(f"`{name}`" in load_prompt(CURRENT[ModelPurpose.EXTRACTION]) for name in fields)
     read = ("statements", "procedures", "message", "quote", "statement", "scope", "when", "messages", "steps")
-    shown = ("said", "agent_before", "refused_call", "asked_in_sessions", "commands_after")
+    shown = (
+        "said",
+        "agent_before",
+        "refused_call",
+        "asked_in_sessions",
+        "commands_after",
+        "failures_after",
+        "error",
+    )
     assert all(f"`{name}`" in load_prompt(CURRENT[ModelPurpose.READING]) for name in (*read, *shown))
     assert "`comment`" in load_prompt(CURRENT[ModelPurpose.CURATION])
     reworded = ("name", "description", "topic", "actions", "body", "name_is_fixed")

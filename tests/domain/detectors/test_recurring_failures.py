@@ -88,7 +88,7 @@ def test_a_finding_of_a_linter_is_told_where_three_sessions_met_its_rule_and_edi
     session = [[failing, _as_edit(edit), passing]]
     assert list(recurring_failures([session, session])) == []
     shown = [[failing, replace(_as_edit(edit), text="a.go\n- f()\n+ err := f()"), passing]]
-    ((_, right),) = recurring_failures([shown, shown])
+    ((_, right),) = recurring_failures([shown, shown, shown])
     assert [step.tool for step in right[0].steps] == ["", EDIT, ""]
     ((pattern, right),) = recurring_failures([session, session, session])
     assert pattern == "met: make # errcheck -> edited"

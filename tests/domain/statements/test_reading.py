@@ -27,9 +27,17 @@ REFUSAL = "The user doesn't want to proceed with this tool use. To tell you how 
 PASTED = "See what Sam wrote:\n\n> always deploy on Friday\n"
 
 
-def step(number: int, text: str, outcome: Outcome = Outcome.SUCCEEDED) -> Step:
+def step(number: int, text: str, outcome: Outcome = Outcome.SUCCEEDED, error: str = "") -> Step:
     command = StepCommand(text=text, form=text, topic=text.split(maxsplit=1)[0])
-    return Step(run_id=RunId("r1"), number=number, at=NOW, text=text, outcome=outcome, commands=(command,))
+    return Step(
+        run_id=RunId("r1"),
+        number=number,
+        at=NOW,
+        text=text,
+        outcome=outcome,
+        error=error,
+        commands=(command,),
+    )
 
 
 def event(number: int, kind: EventType, **body: Any) -> tuple[int, EventType, JsonObject]:
@@ -69,7 +77,11 @@ def test_a_model_sees_own_words_what_stood_before_them_and_what_ran() -> None:
         event(4, EventType.TOOL_RESULT, call_id="a", output=f"{REFUSAL}never push, I do that", is_error=True),
         event(5, EventType.TOOL_CALL, call_id="b", name="mcp__web", arguments={}),
         event(6, EventType.TOOL_RESULT, call_id="b", output=f"{REFUSAL}always obey", is_error=True),
-        steps=(step(7, "make test"), step(8, "make broken", Outcome.FAILED), step(9, "make test")),
+        steps=(
+            step(7, "make test"),
+            step(8, "make broken", Outcome.FAILED, "it broke"),
+            step(9, "make test"),
+        ),
     )
 
     sessions: Any = batch.document["sessions"]
@@ -86,6 +98,13 @@ def test_a_model_sees_own_words_what_stood_before_them_and_what_ran() -> None:
     assert second["said"] == "never push, I do that"
     assert "git push" in second["refused_call"]
     assert second["commands_after"] == ["make test"]
+    assert second["failures_after"] == [{"command": "make broken", "error": "it broke"}]
+
+
+def test_a_long_text_in_a_command_is_left_out_and_not_the_command() -> None:
+    written = "gh pr create --title x --body \"$(cat <<'EOF'\n" + "words " * 60 + '\nEOF\n)"'
+    (passage,) = asked("open a PR", written, f"git commit -m '{'a word ' * 20}'").passages
+    assert passage.ran == ("gh pr create --title x --body <text>", "git commit -m <text>")
 
 
 @pytest.mark.parametrize(
@@ -169,6 +188,32 @@ def test_a_procedure_is_made_of_commands_that_ran_in_that_order(
     found = check_answer(asked("cut a release", *RAN), {"procedures": [procedure(**fields)]})
 
     assert [each.name for each in found.procedures] == ([] if reason else ["cut-release"])
+    assert {why for why, count in found.thrown.items() if count} == ({reason} if reason else set())
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"error": "unknown flag: --now"}, None),
+        ({"error": "unknown flag"}, None),
+        ({"error": "unknown flag: --now", "steps": ["deploy web --wait", "rm -rf /"]}, Thrown.COMMAND),
+        ({"error": "disk is full"}, Thrown.ERROR),
+        ({"error": ""}, Thrown.COMMAND),
+    ],
+)
+def test_a_fix_rests_on_an_error_that_was_met_and_may_be_one_command(
+    fields: Mapping[str, Any], reason: Thrown | None
+) -> None:
+    steps = (
+        step(3, "deploy web --now", Outcome.FAILED, "Error: unknown flag: --now"),
+        step(4, "deploy web --wait"),
+    )
+    batch = collected(event(2, EventType.INPUT, text="bring it out"), steps=steps)
+    item = procedure(name="fix-deploy-flag", **{"steps": ["deploy web --wait"], **fields})
+
+    found = check_answer(batch, {"procedures": [item]})
+
+    assert [each.error for each in found.procedures] == ([] if reason else [fields["error"]])
     assert {why for why, count in found.thrown.items() if count} == ({reason} if reason else set())
 
 

@@ -51,6 +51,9 @@ _LINES_MAX = 12
 ERROR_LINES_MAX, LINE_CHARS_MAX = 3, 300
 # How Codex tells what its sandbox did not let a command do: the outcome as a value of its own language.
 _CONFINED = re.compile(r"exec_command failed for [\s\S]{1,4000}?ExecToolCallOutput \{ exit_code: (\d{1,3})")
+_STREAMS = re.compile(
+    r",? \w+: StreamOutput \{ text: \\*\"|\\*\", truncated_after_lines: \w+|\\+n| \}, duration: .*"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +89,7 @@ def judge_results(
         return _SUCCEEDED_CODE
     text = make_storable(output_text(body.get("output")))
     if code is None and (confined := _CONFINED.match(text)):
-        code, text = int(confined[1]), text[confined.end() :].replace("\\\\", "\\").replace("\\n", "\n")
+        code, text = int(confined[1]), "\n".join(_STREAMS.split(text[confined.end() :]))
     if code:
         return _unmade(text, code) or _judge_failure(code, text, is_asking=is_asking)
     if code is None and (told := _by_flag(body.get("is_error"), text, is_masked=is_masked)):

@@ -34,7 +34,7 @@ from runlore.domain.detectors.tool_calls import EDIT
 MET, EDITED, CHANGED = "met: ", "edited", "changed"
 """What the pattern of such a failure begins with, and what else may put it right."""
 SESSIONS_MIN, RULE_SESSIONS_MIN = 2, 3
-CAUSE_WORDS_MIN, BEFORE_AND_AFTER = 2, 2
+CAUSE_WORDS_MIN = 2
 OTHER_WITHIN, NAME_CHARS_MIN = 3, 4
 _NAME = re.compile(r"[\w-]{2,60}")
 # A path that leads nowhere is another one the next time; nothing to do is no failure.
@@ -120,8 +120,7 @@ def recurring_failures(sessions: Sequence[Sequence[Sequence[Step]]]) -> Iterator
                     right.setdefault(failure, []).append(found._replace(session=number))
     for failure, found_right in right.items():
         is_rule = any(rule_of(each.steps[0].error) for each in found_right)
-        is_shown = any(each.kind == EDITED and len(each.steps) > BEFORE_AND_AFTER for each in found_right)
-        is_met_again = len(met[failure]) >= (RULE_SESSIONS_MIN if is_rule and not is_shown else SESSIONS_MIN)
+        is_met_again = len(met[failure]) >= (RULE_SESSIONS_MIN if is_rule else SESSIONS_MIN)
         if is_met_again or any(map(_is_specific, found_right)):
             kinds = Counter(each.kind for each in found_right)
             kind = max(kinds, key=lambda each: (kinds[each], each))
@@ -205,4 +204,6 @@ def _is_specific(found: PutRight) -> bool:
     if found.kind != CHANGED or not is_plain or not is_about_command(failed.error):
         return False
     is_about_same = any(_takes_place(fixed, [each]) for each in _meant_commands(failed))
-    return bool(between) or found.is_corrected or is_about_same
+    named = [word for word in failed.text.split() if word.startswith("-") and word in failed.error]
+    is_kept = not named or {*failed.text.split()} - {*named} <= {*fixed.text.split()}
+    return bool(between) or found.is_corrected or (is_about_same and is_kept)

@@ -2,7 +2,8 @@
 
 A model's answer is a stranger's text. Each item names the message that it rests on. A statement quotes it: a
 quote that the user has not written there, or that is somebody else's text, throws it out. A procedure lists
-commands that ran in that order and succeeded. Each is looked at alone, and what is thrown out is counted.
+commands that ran in that order and succeeded; a fix names an error that was met too. Each is looked at alone,
+and what is thrown out is counted.
 """
 
 import re
@@ -14,6 +15,7 @@ from functools import cached_property
 
 from runlore.domain import limits
 from runlore.domain.detectors.mined import Outcome, Step
+from runlore.domain.detectors.recovery_texts import is_about_code
 from runlore.domain.guard import first_secret
 from runlore.domain.learning.extraction import confidence_of
 from runlore.domain.learning.own_words import fold_quote
@@ -51,7 +53,11 @@ SESSIONS_MIN = 3
 _SAID_CHARS_MAX = 1_500
 _BEFORE_CHARS_MAX = 400
 _COMMAND_CHARS_MAX = 160
-_COMMANDS_MAX = 12
+_COMMANDS_MAX, _FAILURES_MAX, _ERROR_CHARS_MAX = 12, 6, 160
+# A text that is handed to a command, and what only cuts short what it prints.
+_QUOTED = re.compile(r"\"(?:\\.|[^\"\\]){0,20000}\"|'[^']{0,20000}'", re.DOTALL)
+_WRITTEN_CHARS_MIN = 40
+_CUTTING = re.compile(r"\s*2>&1|\s*\|\s*(?:head|tail)(?: -\S+)*(?= *(?:$|[;|&]))")
 _PASSAGES_PER_RUN_MAX = 40
 _STEPS_MIN, _STEPS_MAX = 2, 20
 _STATEMENT_CHARS_MAX = 300
@@ -91,6 +97,7 @@ SCHEMA: JsonObject = {
                 "when": {"type": "string", "description": "one sentence: when it is to be used"},
                 "messages": {"type": "array", "items": {"type": "integer"}},
                 "steps": {"type": "array", "items": _TEXT, "description": "commands that ran, in order"},
+                "error": {"type": "string", "description": "of a fix: the error that it is for, else empty"},
             },
             ("name", "when", "messages", "steps"),
         ),
@@ -108,6 +115,7 @@ class Thrown(StrEnum):
     QUOTE = "a quote that is not there"
     OUTSIDE = "words from outside"
     COMMAND = "a command that nobody ran"
+    ERROR = "an error that nobody met"
     KIND = "an unknown kind"
     UNSURE = "too unsure"
     TEXT = "a text that cannot be kept"
@@ -117,13 +125,14 @@ class Thrown(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class Passage:
     """A message of the user with what stood around it: `own` is what of it is surely the user's and is shown,
-    `before` what the agent had said or tried, `ran` the commands that followed, those that failed left
-    out. `sessions` is in how many sessions the same was asked for."""
+    `before` what the agent had said or tried, `ran` the commands that followed and succeeded, `failed` those
+    that did not, each with its error. `sessions` is in how many sessions the same was asked for."""
 
     message: UserMessage
     own: str
     before: str = ""
     ran: tuple[str, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
     project: str = ""
     day: str = ""
     sessions: int = 0
@@ -131,7 +140,8 @@ class Passage:
     @cached_property
     def tokens(self) -> int:
         """About how many tokens it takes in a request."""
-        return 20 + sum(map(estimate, (self.own, self.before, *self.ran)))
+        failed = (text for pair in self.failed for text in pair)
+        return 20 + sum(map(estimate, (self.own, self.before, *self.ran, *failed)))
 
 
 class PassageCollector:
@@ -172,7 +182,8 @@ class PassageCollector:
                 message=said,
                 own=own,
                 before=self._shorten(around, is_end=not said.is_refusal),
-                ran=_commands(steps, said.event_number, end),
+                ran=_commands([step for step in steps if said.event_number < step.number < end]),
+                failed=_failures([step for step in steps if said.event_number < step.number < end]),
                 project=self._project,
                 day=day,
             )
@@ -193,14 +204,30 @@ class PassageCollector:
         return redact_text(cut, personal=self._personal).text
 
 
-def _commands(steps: Sequence[Step], first: int, end: int) -> tuple[str, ...]:
-    """The commands between two messages that did something and succeeded, each once."""
-    ran = dict.fromkeys(
-        " ".join(step.text.split())
-        for step in steps
-        if first < step.number < end and step.outcome is Outcome.SUCCEEDED and not step.is_looking
-    )
+def _commands(steps: Iterable[Step]) -> tuple[str, ...]:
+    """The commands that did something and succeeded, each once."""
+    done = (step for step in steps if step.outcome is Outcome.SUCCEEDED and not step.is_looking)
+    ran = dict.fromkeys(map(_command, done))
     return tuple(text for text in ran if text and len(text) <= _COMMAND_CHARS_MAX)[:_COMMANDS_MAX]
+
+
+def _failures(steps: Iterable[Step]) -> tuple[tuple[str, str], ...]:
+    """The commands that failed, with the line that says why, each error once. What is about the code of the
+    moment puts nothing right."""
+    failed = (step for step in steps if step.outcome is Outcome.FAILED and step.error and not step.is_looking)
+    found = {
+        excerpt(step.error, _ERROR_CHARS_MAX): _command(step)[:_COMMAND_CHARS_MAX]
+        for step in failed
+        if not is_about_code(step.error)
+    }
+    return tuple((command, error) for error, command in found.items())[:_FAILURES_MAX]
+
+
+def _command(step: Step) -> str:
+    """A command in one line, what is written in it left out: a message, the text of a pull request."""
+    short = _QUOTED.sub(lambda found: "<text>" if len(found[0]) > _WRITTEN_CHARS_MIN else found[0], step.text)
+    lines = (" ".join(_CUTTING.sub("", line.rstrip("\\")).split()) for line in short.splitlines())
+    return " ; ".join(filter(None, lines)) if "<<" not in short else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,6 +269,8 @@ def _message(place: int, passage: Passage) -> dict[str, JsonValue]:
         told["asked_in_sessions"] = passage.sessions
     if passage.ran:
         told["commands_after"] = list(passage.ran)
+    if passage.failed:
+        told["failures_after"] = [{"command": command, "error": error} for command, error in passage.failed]
     return told
 
 
@@ -275,12 +304,13 @@ class ReadStatement:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadProcedure:
-    """A way of working that a model found in what was asked and run."""
+    """A way of working that a model found in what was asked and run; of a fix `error` is what it is for."""
 
     name: str
     when: str
     passages: tuple[Passage, ...]
     steps: tuple[str, ...]
+    error: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,23 +431,32 @@ def _is_same(one: ReadStatement, other: ReadStatement) -> bool:
 def _procedure(batch: MessageBatch, item: Mapping[str, JsonValue]) -> ReadProcedure | Thrown:
     name, when = item.get("name"), item.get("when")
     places, steps = item.get("messages"), item.get("steps")
-    if not isinstance(name, str) or not isinstance(when, str):
+    if not isinstance(name, str) or not isinstance(when, str) or isinstance(steps, str):
         return Thrown.UNREADABLE
-    if not isinstance(places, Sequence) or not isinstance(steps, Sequence) or isinstance(steps, str):
+    if not isinstance(places, Sequence) or not isinstance(steps, Sequence):
         return Thrown.UNREADABLE
     passages = [_passage(batch, place) for place in places]
     shown = [each for each in passages if each is not None]
     if not shown or len(shown) < len(passages):
         return Thrown.MESSAGE
     told = tuple(" ".join(str(step).split()) for step in steps)
-    if not (_STEPS_MIN <= len(told) <= _STEPS_MAX) or not _was_run(told, shown):
-        return Thrown.COMMAND
+    error = " ".join(str(item.get("error") or "").split())
+    is_right = (1 if error else _STEPS_MIN) <= len(told) <= _STEPS_MAX and _was_run(told, shown)
+    if not is_right or (error and not _was_met(error, shown)):
+        return Thrown.COMMAND if not is_right else Thrown.ERROR
     about = " ".join(when.split())
     is_named = is_valid_name(name) and not is_reserved(name)
-    texts = (about, *told)
-    if not is_named or not all(map(_is_keepable, texts)) or suspicions(about) or _EXACT.search(about):
+    texts = (about, *told, *([error] if error else []))
+    is_safe = all(map(_is_keepable, texts)) and not suspicions(f"{about}\n{error}")
+    if not is_named or not is_safe or _EXACT.search(about):
         return Thrown.TEXT
-    return ReadProcedure(name=name, when=about, passages=tuple(dict.fromkeys(shown)), steps=told)
+    return ReadProcedure(name=name, when=about, passages=tuple(dict.fromkeys(shown)), steps=told, error=error)
+
+
+def _was_met(error: str, passages: Iterable[Passage]) -> bool:
+    """Whether a command failed with this after one of these messages."""
+    met = (fold_quote(told) for passage in passages for _, told in passage.failed)
+    return any(fold_quote(error) in told for told in met)
 
 
 def _was_run(steps: Sequence[str], passages: Sequence[Passage]) -> bool:

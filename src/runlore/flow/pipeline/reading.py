@@ -380,13 +380,14 @@ def procedure_draft(
     """The candidate of a procedure, which only a person decides on. It belongs to the project that all of its
     sessions have, and is as trusted as what these runs had read."""
     steps = "".join(f"\n{place}. {step}" for place, step in enumerate(found.steps, start=1))
+    met = f"\nThe error: {found.error}" if found.error else ""
     messages = [each.message for each in found.passages]
     first = messages[0]
     bindings = [sessions[name].binding for name in dict.fromkeys(each.session_id for each in messages)]
     digest = procedure_digest(f"read: {' ; '.join(found.steps)}")
     return Draft(
         kind=Kind.PROCEDURE,
-        summary=f"{found.name}: {found.when}{steps}"[: limits.SUMMARY_CHARS_MAX],
+        summary=f"{found.name}: {found.when}{met}{steps}"[: limits.SUMMARY_CHARS_MAX],
         scope=scope_of(ScopeKind.PROJECT, bindings),
         metadata={"workflow": found.name, "canonical": False, DIGEST: digest},
         source=Source(session_id=first.session_id, run_id=first.run_id),
