@@ -9,6 +9,7 @@ from runlore.domain.detectors.mined import CommandKind
 from runlore.domain.detectors.verbs import TASK_RUNNERS
 from runlore.domain.lazy import dataclass
 from runlore.domain.shell import CommandParts, ShellCommand
+from runlore.domain.taint_sources.kinds import words
 
 WORK, LOOKING, EDITING = CommandKind.WORK, CommandKind.LOOKING, CommandKind.EDITING
 PLUMBING, FILES, MOVING = CommandKind.PLUMBING, CommandKind.FILES, CommandKind.MOVING
@@ -299,25 +300,10 @@ def _by_program() -> Mapping[str, tuple[KindRow, ...]]:
 
 _BY_PROGRAM = _by_program()
 # Programs that ask a server when they only look. All others that a row names look at this machine.
-SERVICES = frozenset(
-    [
-        "gh",
-        "glab",
-        "hub",
-        "az",
-        "aws",
-        "gcloud",
-        "kubectl",
-        "oc",
-        "helm",
-        "docker",
-        "podman",
-        "nerdctl",
-        "docker-compose",
-        "terraform",
-        "tofu",
-        "systemctl",
-    ]
+SERVICES = words(
+    """
+    gh glab hub az aws gcloud kubectl oc helm docker podman nerdctl docker-compose terraform tofu systemctl
+    """
 )
 LOCAL_PROGRAMS = frozenset(_BY_PROGRAM) - SERVICES
 # Programs of which nothing but the name has to be known, and what they are for.

@@ -30,6 +30,7 @@ from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step,
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing
 from runlore.domain.detectors.toolchains import is_everyday
 from runlore.domain.lazy import dataclass
+from runlore.domain.taint_sources.kinds import words
 
 STEPS_BETWEEN_MAX = 6
 FIXES_MAX = 3
@@ -64,37 +65,11 @@ _ERROR_WORD = re.compile(r"[^\s'\"`,;()]+")
 # What succeeds or fails with the code that it is given.
 _CODE_VERBS = frozenset({"test", "build", "lint", "typecheck", "format", "benchmark", "run", "scan"})
 # What puts something right that another command needs.
-_FIXING_VERBS = frozenset(
-    {
-        *(
-            "install",
-            "update",
-            "create",
-            "configure",
-            "run",
-            "restart",
-            "migrate",
-            "generate",
-            "build",
-            "pull",
-        ),
-        *(
-            "download",
-            "change",
-            "seed",
-            "clone",
-            "remove",
-            "stop",
-            "merge",
-            "branch",
-            "revert",
-            "commit",
-            "stage",
-            "push",
-            "copy",
-            "deploy",
-        ),
-    }
+_FIXING_VERBS = words(
+    """
+    install update create configure run restart migrate generate build pull download change seed clone
+    remove stop merge branch revert commit stage push copy deploy
+    """
 )
 # What brings something that the code needs.
 _BRINGING_VERBS = frozenset({"install", "update", "generate", "download", "clone"})

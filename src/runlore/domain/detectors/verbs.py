@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from runlore.domain.shell import CommandParts
+from runlore.domain.taint_sources.kinds import words
 
 # The words that name what is done, each under the verb that is told for it.
 VERB_WORDS: Mapping[str, str] = {
@@ -107,38 +108,11 @@ VERB_PROGRAMS: Mapping[str, str] = {
     "debug": "gdb lldb dlv pdb strace ltrace perf valgrind",
 }
 # Programs whose first words name a task.
-TASK_RUNNERS = frozenset(
-    {
-        *(
-            "make",
-            "gmake",
-            "just",
-            "task",
-            "rake",
-            "npm",
-            "yarn",
-            "pnpm",
-            "bun",
-            "nox",
-            "tox",
-            "invoke",
-            "inv",
-        ),
-        *(
-            "mage",
-            "rails",
-            "gulp",
-            "grunt",
-            "manage.py",
-            "django-admin",
-            "artisan",
-            "mix",
-            "gradle",
-            "gradlew",
-            "mvn",
-        ),
-        *("mvnw", "bazel", "composer", "ninja", "turbo", "nx", "lerna", "deno", "mise"),
-    }
+TASK_RUNNERS = words(
+    """
+    make gmake just task rake npm yarn pnpm bun nox tox invoke inv mage rails gulp grunt manage.py
+    django-admin artisan mix gradle gradlew mvn mvnw bazel composer ninja turbo nx lerna deno mise
+    """
 )
 _LETTERS_MAX = 80
 _BETWEEN = re.compile(r"[^a-z0-9]+")

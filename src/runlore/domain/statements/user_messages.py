@@ -14,6 +14,7 @@ from runlore.domain.run import RunId
 from runlore.domain.runs.input_authors import words_of
 from runlore.domain.runs.journal import Entry, EventType, text_of
 from runlore.domain.session import SessionId
+from runlore.domain.taint_sources.kinds import words
 
 _REFUSED = re.compile(
     r"The user doesn't want to (?:proceed with this tool use|take this action right now)\."
@@ -22,26 +23,11 @@ _REFUSED = re.compile(
 # What the harness adds behind the user's words.
 _ADDED = "\n\nNote: The user's next message"
 # The tools whose errors are the harness's own words. What any other answers may be anybody's.
-_HARNESS_TOOLS = frozenset(
-    {
-        "Agent",
-        "AskUserQuestion",
-        "Bash",
-        "Edit",
-        "EnterPlanMode",
-        "ExitPlanMode",
-        "Glob",
-        "Grep",
-        "KillShell",
-        "LS",
-        "MultiEdit",
-        "NotebookEdit",
-        "Read",
-        "Skill",
-        "Task",
-        "TodoWrite",
-        "Write",
-    }
+_HARNESS_TOOLS = words(
+    """
+    Agent AskUserQuestion Bash Edit EnterPlanMode ExitPlanMode Glob Grep KillShell LS MultiEdit NotebookEdit
+    Read Skill Task TodoWrite Write
+    """
 )
 _UNKNOWN_TOOL = "an unknown tool"
 _FORM = "AskUserQuestion"

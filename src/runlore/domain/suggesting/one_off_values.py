@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from runlore.domain.detectors.mined import StepCommand
 from runlore.domain.suggesting.value_positions import find_placed_values
+from runlore.domain.taint_sources.kinds import words
 
 _HASH = re.compile(r"^(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}(?:[~^][~^0-9]{0,8})?$")
 _UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -49,20 +50,7 @@ _PART_FLAGS = frozenset(
 _OF_CLOUDS = frozenset({"docker", "podman", "kubectl", "helm", "git", "gh", "curl"})
 _WITH_BRANCH = frozenset({"worktree", "push", "checkout", "switch", "merge", "rebase", "pull"})
 _REVISION_FLAGS = frozenset({"--new-from-rev", "--since", "--from-rev", "--changed-since"})
-_LASTING_NAMES = frozenset(
-    {
-        "origin",
-        "upstream",
-        "main",
-        "master",
-        "develop",
-        "dev",
-        "trunk",
-        "HEAD",
-        "origin/main",
-        "origin/master",
-    }
-)
+_LASTING_NAMES = words("origin upstream main master develop dev trunk HEAD origin/main origin/master")
 _ON_FILES = frozenset(
     ("gofmt", "goimports", "prettier", "black", "ruff", "eslint", "rustfmt", "isort", "shellcheck",
      "clang-format", "autopep8", "biome", "stylelint", "flake8", "pylint")

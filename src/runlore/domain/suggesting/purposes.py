@@ -11,6 +11,7 @@ from runlore.domain.detectors.command_acts import EVERYDAY, RUNNING, act_of
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.detectors.verbs import VERB_PROGRAMS, VERB_WORDS
 from runlore.domain.lazy import dataclass
+from runlore.domain.taint_sources.kinds import words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,18 +133,7 @@ _ANSWERING = re.compile(
 )
 _READ_CHARS_MAX = 2_000
 # What a program of one's own may be told to do that has a purpose.
-_TOLD_VERBS = (
-    "test",
-    "build",
-    "lint",
-    "migrate",
-    "seed",
-    "deploy",
-    "release",
-    "benchmark",
-    "generate",
-    "run",
-)
+_TOLD_VERBS = words("test build lint migrate seed deploy release benchmark generate run")
 _VERB_WORDS = frozenset(word for verb in _TOLD_VERBS for word in VERB_WORDS[verb].split())
 _PARTS = re.compile(r"[^a-z0-9-]+")
 TRYING_VALUES_MIN = 2
