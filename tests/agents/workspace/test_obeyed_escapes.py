@@ -5,6 +5,7 @@ real command, and then the user does what users do, unconfined. Nothing of the a
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -77,6 +78,8 @@ ATTEMPTS = {
     "an agent's settings": "mkdir -p .claude .codex; echo > .claude/settings.json; echo > .codex/config.toml",
     "an agent's servers": "echo '{}' > .mcp.json",
     "hooks of other tools": "mkdir .husky; cp run .husky/pre-commit; echo > .pre-commit-config.yaml",
+    "what a debugger reads first": "echo 'import os; os.system(\"'$P'\")' > .pdbrc",
+    "settings of another version control": "mkdir .hg; echo '[hooks]' > .hg/hgrc",
     "Runlore's own file": "echo 'capture = false' > .runlore.toml",
     "a folder in place of a file": "rm AGENTS.md; mkdir AGENTS.md",
     "a file that nobody may read": "chmod 0 AGENTS.md",
@@ -145,6 +148,9 @@ def _use(work: Path) -> None:
             folder.chmod(0o755)
             for line in ("status", "add -A", "commit -q --allow-empty -m x"):
                 _git(folder, *line.split(), check=False)
+    if (work / ".pdbrc").exists():
+        debug = (sys.executable, "-m", "pdb", "-c", "q", "-m", "this")
+        subprocess.run(debug, cwd=work, check=False, capture_output=True, timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("may_set", [False, True], ids=["closed", "compared"])

@@ -16,17 +16,23 @@ OBEYED: Mapping[str, str] = {
     "git": ".git/ .githooks/ .husky/ .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml"
     " lefthook.yaml .lefthook.yml .lefthook.yaml lefthook-local.yml .lefthook/"
     " .overcommit.yml .gitattributes",
+    "another version control": ".hg/hgrc .sl/config",
+    "an interpreter or debugger": ".pdbrc .irbrc .pryrc .Rprofile .ghci .iex.exs .ocamlinit .perldb .gdbinit"
+    " .lldbinit sitecustomize.py usercustomize.py",
     "the shell": ".envrc .direnv/ .autoenv.zsh mise.toml .mise.toml .mise/ .mise.local.toml mise.local.toml",
     "an editor": ".vscode/ .idea/ .fleet/ .zed/ .devcontainer/ .devcontainer.json .exrc .vimrc .nvimrc"
-    " .nvim.lua .lvimrc .dir-locals.el .dir-locals-2.el .gdbinit .lldbinit",
+    " .nvim.lua .lvimrc .dir-locals.el .dir-locals-2.el .helix/ .nova/ .theia/ .ycm_extra_conf.py .luarc.json"
+    " .externalToolBuilders/",
     "an agent": ".claude/ .codex/ .cursor/ .gemini/ .windsurf/ .roo/ .cline/ .clinerules/ .clinerules"
     " .continue/ .opencode/ .kiro/ .amazonq/ .qwen/ .goose/ .agents/ .trae/ .augment/ .factory/ .openhands/"
-    " .junie/ .agent/ .devin/ .crush/ .crush.json crush.json opencode.json opencode.jsonc .mcp.json"
-    " AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md .cursorrules"
+    " .junie/ .agent/ .devin/ .crush/ .kilocode/ .kimi/ .amp/ .warp/ .rovodev/"
+    " .crush.json crush.json opencode.json opencode.jsonc .mcp.json"
+    " AGENTS.md AGENT.md AGENTS.override.md WARP.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md .cursorrules"
     " .windsurfrules .roorules .roomodes .goosehints .rules .aider.conf.yml .github/copilot-instructions.md"
     " .github/instructions/ .github/prompts/ .github/chatmodes/ .github/agents/ .github/hooks/"
     " .github/skills/",
-    "a build tool": ".cargo/ .yarnrc.yml .npmrc .pnpmfile.cjs",
+    "a build tool": ".cargo/ .yarnrc .yarnrc.yml .yarn/releases/ .yarn/plugins/ .npmrc .pnpmfile.cjs"
+    " bunfig.toml .bundle/config .mvn/",
     "Runlore": ".runlore.toml .runlore/ .runlore-worktrees/",
 }
 # What git obeys in a folder of its own. Behind `modules` and `worktrees` are further such folders.
