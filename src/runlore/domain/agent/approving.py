@@ -53,8 +53,8 @@ _DENIED_INSIDE = frozenset(
 _HARMLESS = frozenset(
     {
         "[", "[[", ":", "basename", "cat", "cd", "cp", "cut", "diff", "dirname", "echo", "egrep",
-        "export", "false", "fgrep", "file", "grep", "head", "help", "id", "info", "jq", "less",
-        "ln", "ls", "man", "mkdir", "more", "mv", "printf", "pwd", "read", "readlink", "realpath",
+        "export", "false", "fgrep", "file", "grep", "head", "help", "id", "info", "jq",
+        "ln", "ls", "mkdir", "more", "mv", "printf", "pwd", "read", "readlink", "realpath",
         "rg", "rmdir", "stat", "tail", "tee", "test", "touch", "tr", "true", "type", "uniq",
         "unset", "wc", "whatis", "whereis", "which",
     }
@@ -63,7 +63,9 @@ _HARMLESS = frozenset(
 _GIT_RUNNING = frozenset(
     {"bisect", "config", "difftool", "filter-branch", "mergetool", "rebase", "submodule"}
 )
-_TOKEN = re.compile(r"[^\s'\"`;|&(){}<>,=!\[\]]+")
+# What they print stands in their words.
+_SPELT_OUT = frozenset({"echo", "printf"})
+_TOKEN = re.compile(r"[^\s'\"`;|&(){}<>,:=!\[\]]+")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:@%+,=~^*-]+")
 # How many words of one command are moved about.
 _WORDS_MAX = 24
@@ -86,6 +88,8 @@ def doubt_of(patterns: Sequence[str], script: Script) -> str | None:
     feeding = {each.pipeline for each in script.commands if not _is_harmless(each)} if heads else set()
     for command in script.commands if heads else ():
         is_read = _is_harmless(command) and command.pipeline not in feeding
+        if _is_fed_unread(command, script):
+            return command.text
         for head in heads:
             if _is_long(command, head) or _may_become(command, head):
                 return command.text
@@ -158,6 +162,19 @@ def _tails(arguments: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
             starts |= {at + 1} if "=" in word else {at + 1, at + 2}
             starts.discard(at)
     yield from (arguments[at:] for at in sorted(starts) if at <= len(arguments))
+
+
+def _is_fed_unread(command: ShellCommand, script: Script) -> bool:
+    """Whether a shell is fed a script that does not stand here, or a program gets another name."""
+    name = program_name(command.program)
+    if name == "hash" and "-p" in command.arguments:
+        return True
+    if name not in SHELLS or any(not word.startswith("-") for word in command.arguments):
+        return False
+    feeders = (
+        each for each in script.commands if each.pipeline == command.pipeline and each.place < command.place
+    )
+    return bool(command.reads) or any(program_name(each.program) not in _SPELT_OUT for each in feeders)
 
 
 def _is_long(command: ShellCommand, head: Sequence[str]) -> bool:
