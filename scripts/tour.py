@@ -6,7 +6,6 @@ leaves nothing behind. On a terminal it waits for Enter between the steps.
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -18,12 +17,11 @@ from dataclasses import dataclass
 # What a shell reads as one line with the next.
 _GOES_ON = " \\"
 _SESSIONS = 3
-_ID = re.compile(r"rec_[0-9a-z]{26}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TourStep:
-    """One command, and what to look at. FIRST stands for the first id that was shown."""
+    """One command, and what to look at."""
 
     says: str
     command: tuple[str, ...]
@@ -45,14 +43,12 @@ STEPS = (
     ),
     TourStep(
         says="What you said that lasts waits too: nothing is remembered because a model said it.",
-        command=("memory", "review", "list"),
+        command=("inbox", "--list"),
     ),
-    TourStep(
-        says="You confirm it: from now on it is in use.", command=("memory", "review", "confirm", "FIRST")
-    ),
+    TourStep(says="You confirm it: from now on it is in use.", command=("memory", "review", "confirm", "@1")),
     TourStep(
         says="It is found by its words, and agents get it with the prompts that it bears on.",
-        command=("memory", "search", "what to run before a release"),
+        command=("search", "what to run before a release"),
     ),
     TourStep(says="The rest is one command away.", command=("status",)),
 )
@@ -83,10 +79,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="runlore-tour-") as scratch:
         write_sessions(os.path.join(scratch, "sessions"))
         print(f"Runlore: reviewed memory and earned skills for AI agents. A tour in {len(STEPS)} steps.\n")
-        columns, ids = shutil.get_terminal_size().columns, list[str]()
+        columns = shutil.get_terminal_size().columns
         for number, step in enumerate(STEPS, start=1):
             print(textwrap.fill(f"{number}. {step.says}", columns) + "\n")
-            code = _run(step, scratch, ids)
+            code = _run(step, scratch)
             if code:
                 sys.exit(code)
             if waits and number < len(STEPS):
@@ -110,12 +106,11 @@ def command_lines(words: list[str], columns: int) -> str:
     return f"{_GOES_ON}\n".join(lines)
 
 
-def _run(step: TourStep, scratch: str, ids: list[str]) -> int:
-    arguments = [ids[0] if word == "FIRST" else word for word in step.command]
-    words = ["$ runlore", *(f'"{word}"' if " " in word else word for word in arguments)]
+def _run(step: TourStep, scratch: str) -> int:
+    words = ["$ runlore", *(f'"{word}"' if " " in word else word for word in step.command)]
     print(command_lines(words, shutil.get_terminal_size().columns), flush=True)
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "runlore", *arguments],
+        [sys.executable, "-P", "-m", "runlore", *step.command],
         cwd=scratch,
         # Its output is read here, and shown where this is: it has to fit there.
         env={
@@ -130,7 +125,6 @@ def _run(step: TourStep, scratch: str, ids: list[str]) -> int:
         check=False,
     )
     print(done.stdout, flush=True)
-    ids.extend(_ID.findall(done.stdout))
     return done.returncode
 
 

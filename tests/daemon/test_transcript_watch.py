@@ -79,7 +79,7 @@ def test_what_was_learned_meanwhile_is_told_once_by_the_next_command(
     assert world.record(waited).state is State.CONSTRAINED
     world.close()
     assert tell(lore, "--json") == ""
-    told = "1 new suggestion and 1 new statement: `runlore skill save` and `runlore memory review list`\n"
+    told = "1 new suggestion and 1 new statement: `runlore inbox`\n"
     assert tell(lore) == told
     assert tell(lore) == ""
 

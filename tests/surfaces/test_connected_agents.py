@@ -92,7 +92,8 @@ def ask(agent: str, prompt: str, home: Path, server: ModelServer) -> None:
         "claude-code": ["claude", "-p", prompt],
         "codex": ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt],
         "gemini": ["gemini", "-p", prompt],
-        "opencode": ["opencode", "run", prompt],
+        # What it is given as an argument it puts in quotes.
+        "opencode": ["opencode", "run"],
     }[agent]
     environment = {
         **{name: value for name, value in os.environ.items() if name in KEPT},
@@ -110,7 +111,7 @@ def ask(agent: str, prompt: str, home: Path, server: ModelServer) -> None:
         [str(AGENT_PROGRAMS / words[0]), *words[1:]],
         env=environment,
         cwd=home / "project",
-        stdin=subprocess.DEVNULL,
+        input=prompt.encode() if agent == "opencode" else b"",
         capture_output=True,
         # Some take a minute of a busy machine to start.
         timeout=4 * PATIENCE_S,

@@ -5,11 +5,10 @@ A store that is not there is not made for that, and whatever goes wrong offers n
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from runlore.cli.invocation import Invocation
 from runlore.cli.last_list import id_of, list_page
 from runlore.daemon.process.daemon_lock import has_store
 from runlore.domain.errors import RunloreError
@@ -20,6 +19,7 @@ from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
+    from runlore.config.settings import Settings
     from runlore.ports.operations import Operations
 
 # A name, and what it is the name of.
@@ -29,7 +29,15 @@ _ABOUT_CHARS_MAX = 60
 _ABOUT = ("summary", "title", "request", "question", "name", "kind")
 
 
-def offer(call: Invocation, what: str) -> Iterator[Offer]:
+class Asking(Protocol):
+    """A command that is called: where its state lies, and the operations on it."""
+
+    def settings(self) -> "Settings": ...
+
+    def operations(self, *, mounts_follow: bool = True) -> AbstractContextManager["Operations"]: ...
+
+
+def offer(call: Asking, what: str) -> Iterator[Offer]:
     """The names of one kind of thing, the newest first, as far as one page of a list goes."""
     if what in _FIXED:
         yield from ((name, "") for name in _FIXED[what]())
@@ -42,7 +50,7 @@ def offer(call: Invocation, what: str) -> Iterator[Offer]:
             yield name, excerpt(" ".join(about.split()), _ABOUT_CHARS_MAX)
 
 
-def guess_meant(call: Invocation, what: str, typed: str) -> str | None:
+def guess_meant(call: Asking, what: str, typed: str) -> str | None:
     """The name that comes nearest to what was typed; None where it is one, or none comes near."""
     names = [str(name) for name, _ in offer(call, what)]
     near = difflib.get_close_matches(typed, names, n=1)

@@ -301,7 +301,7 @@ class Deciding:
                 raise
             except RunloreError as error:
                 say(f"   {error.sentence}", "yellow")
-        if item.outside:
+        if item.outside and item.kind is not InboxKind.SUGGESTION:
             named, more = item.outside[:_SOURCES_SHOWN], len(item.outside) - _SOURCES_SHOWN
             say(f"   comes from outside: {', '.join(named)}{f' and {more} more' if more > 0 else ''}", "red")
 

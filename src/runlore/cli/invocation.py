@@ -139,18 +139,10 @@ def _tell_news(state_root: str) -> None:
     """Say in one line, once and beside the answer, what the daemon has learned by itself."""
     from runlore.daemon.news import take_news
 
-    if parts := _list_new(*take_news(state_root)):
-        new, ways = zip(*parts, strict=True)
-        say(f"{' and '.join(new)}: {' and '.join(ways)}", "yellow", on_stderr=True)
-
-
-def _list_new(suggestions: int, statements: int) -> list[tuple[str, str]]:
-    """What is new, and the command that shows it."""
-    counted = (
-        (suggestions, "suggestion", "`runlore skill save`"),
-        (statements, "statement", "`runlore memory review list`"),
-    )
-    return [(f"{count} new {what}{'s' * (count > 1)}", way) for count, what, way in counted if count]
+    counted = zip(take_news(state_root), ("suggestion", "statement"), strict=True)
+    new = [f"{count} new {what}{'s' * (count > 1)}" for count, what in counted if count]
+    if new:
+        say(f"{' and '.join(new)}: `runlore inbox`", "yellow", on_stderr=True)
 
 
 def command(

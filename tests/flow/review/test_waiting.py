@@ -179,7 +179,7 @@ def test_a_token_for_some_scopes_sees_what_waits_there_and_nothing_that_belongs_
     assert sum(told.counts.values()) == 1
 
 
-@pytest.mark.parametrize("waiting", [0, 1, 200])
+@pytest.mark.parametrize("waiting", [0, 1, 200, pytest.param(10_000, marks=pytest.mark.soak)])
 def test_however_much_waits_every_page_is_bounded_and_all_of_it_is_told(
     sqlite_world: World, waiting: int
 ) -> None:

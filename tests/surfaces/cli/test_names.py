@@ -12,6 +12,7 @@ from runlore.cli.command_table import PARTS
 from runlore.cli.completion import guess_meant, offer
 from runlore.cli.invocation import Invocation
 from runlore.cli.main import app, run
+from tests.surfaces.at_terminal import here
 from tests.surfaces.command_line import Runlore
 
 pytestmark = pytest.mark.req("SUR-10")
@@ -125,7 +126,8 @@ def test_nothing_is_guessed_for_what_is_far_from_every_name(filled: Runlore) -> 
 def test_a_list_says_what_it_lists_and_what_can_be_done_next(
     filled: Runlore, words: tuple[str, ...], told: str
 ) -> None:
-    assert told in " ".join(filled.text(*words).split())
+    assert told in " ".join(here(filled, *words, columns=80).text.split())
+    assert told not in filled.text(*words)
 
 
 @pytest.mark.req("SUR-12")

@@ -257,9 +257,9 @@ def test_the_guided_tour_runs_to_its_end_and_leaves_nothing(embedded: Runlore, t
         "runlore memory" in line or line.count("rec_") > 1 or str(tmp_path) in line for line in wide
     ), wide
     assert "Nothing needs you." in done.stdout
-    for command in ("learn sessions", "skill save", "skill mount", "memory review confirm", "memory search"):
+    for command in ("learn sessions", "skill save", "skill mount", "inbox --list", "memory review confirm"):
         assert f"$ runlore {command}" in done.stdout
-    assert "Always run make check" in done.stdout.partition("$ runlore memory search")[2]
+    assert "Always run make check" in done.stdout.partition("$ runlore search")[2]
     assert list(tmp_path.iterdir()) == []
     assert not embedded.home.exists()
 

@@ -101,7 +101,7 @@ class Screen:
                 self.note(f"To have it suggested again: runlore skill reset-skips {name}")
             case ops.PatternOutcome.PROPOSED:
                 self.note(f"Done again and again: {name}  {found.description}", "green")
-                self.note("It waits as a procedure: runlore memory review list")
+                self.note("It waits as a procedure: runlore inbox")
             case ops.PatternOutcome.KNOWN:
                 self.note(f"Seen again: {name}, which is saved")
             case ops.PatternOutcome.IMPROVING:

@@ -294,7 +294,7 @@ def _statements(found: Sequence[Record], *, is_stored: bool) -> Markup:
     waits = "wait for review" if is_stored else "would wait for review"
     told = join_markup(
         text(f"They {waits}: "),
-        write_command("runlore memory review list"),
+        write_command("runlore inbox"),
         text(" None is used before you confirm it."),
     )
     first = [each for each in found if rank_of(each) is not Rank.FOLDED]

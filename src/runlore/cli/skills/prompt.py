@@ -100,9 +100,7 @@ def show_preview(stored: StoredSuggestion, *, place: str = "") -> None:
         say(f"     • {command}", is_code=True)
     is_outside = suggestion.provenance.tainted
     if is_outside:
-        say("   From outside:", "red")
-    for source in suggestion.provenance.sources:
-        say(f"     • {source}", "red")
+        say(f"   From outside: {', '.join(suggestion.provenance.sources)}", "red")
     say("   ── Preview ──", "dim")
     lines = suggestion.body.splitlines()
     shown = lines if is_outside else lines[:PREVIEW_LINES_MAX]

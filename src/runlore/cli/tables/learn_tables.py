@@ -1,7 +1,7 @@
 """What people see of `runlore learn`: the skills that were found, what was read for them, what to do next."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -70,19 +70,9 @@ def show_dry_run(told: DryRun, paths: Sequence[str], *, report: str | None) -> N
     _show_report(report)
     if findings.suggestions or findings.statements:
         say("This was a dry run: nothing was stored. What next:", "dim")
-        _show_next(
-            shlex.join(["runlore", "learn", *paths]),
-            f"stores these, for {' and '.join(_kept_by(findings))}",
-        )
+        _show_next(shlex.join(["runlore", "learn", *paths]), "stores these, for `runlore inbox`")
     else:
         say("This was a dry run: nothing was stored.", "dim")
-
-
-def _kept_by(findings: LearnFindings) -> Iterator[str]:
-    if findings.suggestions:
-        yield "`runlore skill save`"
-    if findings.statements:
-        yield "`runlore memory review list`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,14 +104,13 @@ def show_learned(told: StoringRun, paths: Sequence[str], *, report: str | None) 
     _show_found(answer)
     if answer.candidates:
         say(f"{plural(answer.candidates, 'learning candidate')} came of what you asked to keep or remember.")
-        _show_next("runlore memory review list", "shows what waits")
     if told.statements:
         first = excerpt(told.statements[0].summary, DESCRIPTION_CHARS_MAX)
         say(f'Found {plural(len(told.statements), "sentence")} of your own words, the first: "{first}"')
     if answer.statements:
         say(f"Waiting for review: {plural(answer.statements, 'sentence')} of your own words.")
-        if not answer.candidates:
-            _show_next("runlore memory review list", "shows what waits")
+    if answer.candidates or answer.statements:
+        _show_next("runlore inbox", "shows what waits")
     if answer.enhancing:
         say(f"{plural(answer.enhancing, 'suggestion')} will be improved by the model in the background.")
     _show_report(report)

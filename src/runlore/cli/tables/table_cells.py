@@ -1,6 +1,7 @@
 """What stands in the cells of tables: scopes, times, counts, and documents as rows of field and text."""
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
@@ -40,10 +41,11 @@ def short_path(path: str) -> str:
 
 
 def end_list(next_cursor: str | None, then: str = "") -> None:
-    """What stands below a list: how to see more of it, what it is a list of, and what can be done next."""
+    """What stands below a list: how to see more of it, and at a terminal what it is a list of and what can be
+    done next."""
     if next_cursor:
         say(f"There are more: --cursor {next_cursor}", "dim")
-    if then:
+    if then and sys.stdout.isatty():
         say(then, "dim")
 
 
