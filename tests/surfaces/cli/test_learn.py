@@ -321,19 +321,17 @@ def test_what_is_too_old_for_a_run_memory_teaches_its_project_and_is_told(
 
 
 @pytest.mark.req("SUR-7")
-def test_lists_for_people_name_the_folder_of_a_project_and_documents_its_id(
-    embedded: Runlore, clean_home: Path
-) -> None:
+def test_lists_for_people_name_a_project_and_documents_its_id(embedded: Runlore, clean_home: Path) -> None:
     folder = clean_home / ".claude" / "projects" / "-srv-atlas"
     write_session(folder, "first", [("Please remember: the staging port is 5433", [])])
     embedded.json("learn")
     (waiting,) = embedded.json("memory", "review", "list")["items"]
     for waits in (("memory", "review", "list"), ("learning", "candidates", "list")):
-        assert "project /srv/atlas" in (shown := embedded.text(*waits, columns=200))
+        assert "project atlas" in (shown := embedded.text(*waits, columns=200))
         assert "folder-" not in shown
     embedded.json("memory", "review", "confirm", waiting["record_id"])
     for words in [("memory", "list"), ("learning", "list")]:
-        assert "project /srv/atlas" in embedded.text(*words, columns=200)
+        assert "project atlas" in embedded.text(*words, columns=200)
         (told,) = embedded.json(*words)["items"]
         assert told["scope"]["id"].startswith("folder-")
 

@@ -167,7 +167,8 @@ def _standing(session: Session) -> Cell:
 
 def _bound_to(session: Session) -> str:
     persona = session.binding.persona_id
-    return ", ".join(filter(None, (f"persona:{persona}" if persona else "", _projects(session))))
+    projects = [f"project:{project}" for project in session.binding.project_ids]
+    return ", ".join([*([f"persona:{persona}"] if persona else []), *projects])
 
 
 def _projects(session: Session) -> str:
