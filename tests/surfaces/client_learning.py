@@ -85,7 +85,8 @@ def learning(both: Both, session_id: SessionId, run_id: RunId) -> None:
     newer = both.do("supersede", superseding(known.record_id))
     assert (newer.summary, newer.supersedes) == ("The codename is Caldera", known.record_id)
     fed(both, session_id, newer.record_id)
-    both.do("publish", ops.Publication(record_id=other.record_id))
+    both.do("publish", ops.Publication(record_id=other.record_id, standing=False))
+    assert both.do("set_standing", ops.Decision(record_id=other.record_id, standing=True)).standing
     beside(both, run_id)
     dry = ops.MatchingRevocation(filters=ops.LearningFilters(kinds=frozenset({Kind.DECISION})), dry_run=True)
     assert [record.record_id for record in both.read("revoke_matching", dry).items] == [other.record_id]

@@ -24,8 +24,9 @@ from runlore.recall import RankingIndex, load_index
 from runlore.recall.index import Sizes
 from tests.builders import fact, proposed
 from tests.flow import reference
-from tests.flow.learnings import learn
+from tests.flow.learnings import find, learn
 from tests.postgres_server import PostgresServer
+from tests.waiting import PATIENCE_S
 from tests.world import World, decision, replayed
 
 QUERIES = ("editor", "fact 17", "service", "Fact 23 is so", "昨天的事实")
@@ -335,7 +336,7 @@ class PausingFeed(RecordFeed):
         for number, change in enumerate(super().changes(snapshot, since)):
             if number == self._count:
                 self.paused.set()
-                assert self.go_on.wait(60)
+                assert self.go_on.wait(PATIENCE_S)
             yield change
 
 
@@ -365,11 +366,14 @@ def test_an_index_that_is_being_built_answers_with_what_it_has_and_says_so(
 
     with ThreadPoolExecutor(1) as pool:
         building = pool.submit(follower.build)
-        assert feed.paused.wait(60)
+        assert feed.paused.wait(PATIENCE_S)
         best, remark = ask(5)
         assert best[0] == known[5].record_id
         assert remark == BUILDING
         assert known[50].record_id not in ask(50)[0]
+        world.session()
+        session = find(world, "Shelf 5 is blue")
+        assert (session.results[0].source_id, session.remark) == (known[5].record_id, BUILDING)
         # What has moved since is not told as it was.
         world.operator.revoke(decision(known[5]))
         assert known[5].record_id not in ask(5)[0]

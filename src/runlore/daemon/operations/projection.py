@@ -16,7 +16,7 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.contexts import given_to, input_of, near_query, reached_scopes
 from runlore.daemon.runs.run_access import UnstoredRuns, own_run
 from runlore.daemon.search.index_sync import answer_together
-from runlore.daemon.search.query_vector import QueryVector, remark_on
+from runlore.daemon.search.query_vector import BUILDING, QueryVector, remark_on
 from runlore.daemon.skill_access import session_capabilities
 from runlore.domain import limits
 from runlore.domain.access import Role
@@ -36,7 +36,6 @@ from runlore.flow.policies import current_projection, current_run_memory, learni
 from runlore.flow.prompt_context.goal import best_for_goal
 from runlore.flow.prompt_context.hidden import (
     HiddenRecords,
-    is_whole,
     list_hidden_records,
     list_hidden_then,
     visible_lines,
@@ -128,6 +127,7 @@ class ProjectionActs(Bound):
             limit=limit,
             as_of=request.as_of,
         )
+        building = any(each.is_building for each in (self.parts.follower, self.parts.run_follower))
         try:
             found = self._search_session(asked)
         except Corrupt as error:
@@ -147,7 +147,7 @@ class ProjectionActs(Bound):
             truncated=len(found) > limit,
             remark=""
             if asked.query is None
-            else remark_on(asked.query, QueryVector(), found_any=bool(found)),
+            else remark_on(asked.query, QueryVector(remark=BUILDING * building), found_any=bool(found)),
             unsearched=() if found else (_NO_EPISODES,),
         )
 
@@ -347,22 +347,17 @@ def _eligible(
 ) -> tuple[Learned, HiddenRecords]:
     """What an input may be given, or without one everything that any input may; and what is hidden."""
     views = views_of(reading, scopes, now)
-    is_past = reading.past is not None
-    lines = () if is_past or views is not None else visible_lines(reading, scopes)
-    known = lines if views is None and not is_past and is_whole(lines) else None
     if query is None:
         most = _CONTEXT_ENTRIES_MAX
-        learned = all_learned(reading, scopes=scopes, now=now, entries_max=most, views=views, lines=known)
+        learned = all_learned(reading, scopes=scopes, now=now, entries_max=most, views=views)
     else:
         most = _projection(reading).max_entries
-        learned = select_learnings(
-            reading, query, scopes=scopes, now=now, entries_max=most, views=views, lines=known
-        )
+        learned = select_learnings(reading, query, scopes=scopes, now=now, entries_max=most, views=views)
     if views is not None:
         return learned, views.list_hidden()
-    if is_past:
+    if reading.past is not None:
         return learned, list_hidden_then(reading, scopes=scopes, now=now)
-    return learned, list_hidden_records(reading, lines, scopes=scopes, now=now)
+    return learned, list_hidden_records(reading, visible_lines(reading, scopes), scopes=scopes, now=now)
 
 
 def _projection(reading: SearchSnapshot) -> ProjectionPolicy:

@@ -92,19 +92,20 @@ class IndexSync:
             kept, views = self._kept, self._views
             with contextlib.suppress(IndexWanted), self.store.snapshot() as snapshot:
                 return ask(SearchSnapshot(snapshot=snapshot, kept=kept, views=views))
-        index = self._index
-        if self.is_building and index is not None:
-            # What it holds by now answers; whoever asks says that it is not all.
-            kept, views = self._kept, self._views
-            with self.store.snapshot() as snapshot:
-                reading = SearchSnapshot(snapshot=snapshot, kept=kept, views=views, searchable=index.freeze())
-                return ask(replace(reading, is_partial=True))
         return answer_together(lambda readings: ask(readings[0]), self)
 
     def read_with_index(self, snapshot: Snapshot) -> SearchSnapshot:
         """The index as it stands at a snapshot that was taken with our lock held."""
         index = self._scan(snapshot) or self._caught_up(snapshot).freeze()
         return SearchSnapshot(snapshot=snapshot, kept=self._kept, views=self._views, searchable=index)
+
+    def read_partly(self, snapshot: Snapshot) -> SearchSnapshot:
+        """The index as far as it has come. Whoever asks says that it is not all."""
+        assert self._index is not None, "there is an index while one is being built"
+        index = self._index.freeze()
+        return SearchSnapshot(
+            snapshot=snapshot, kept=self._kept, views=self._views, searchable=index, is_partial=True
+        )
 
     def _scan(self, snapshot: Snapshot) -> RecordScan | None:
         """What is searched in place of an index that is not loaded yet, where there is little to search."""
@@ -123,6 +124,8 @@ class IndexSync:
     def build(self) -> None:
         """Load the index or make it anew, and tell it what has changed, before anybody asks."""
         with self.lock, self.store.snapshot() as snapshot:
+            if self._index is None or self._position is None:
+                self._index, self._position = self._load(snapshot)
             self.is_building = True
             try:
                 self._caught_up(snapshot)
@@ -242,13 +245,19 @@ def answer_together(ask: Callable[[list[SearchSnapshot]], AnswerT], *followers: 
 
 @contextlib.contextmanager
 def _read_together(followers: Sequence[IndexSync]) -> Iterator[list[SearchSnapshot]]:
-    """One snapshot, taken with the locks held, always in this order: no index is ever ahead of it."""
+    """One snapshot, taken with the locks held, always in this order: no index is ever ahead of it. Nobody
+    waits for one that is being built."""
+    building = [follower for follower in followers if follower.is_building]
     with contextlib.ExitStack() as opened:
         with contextlib.ExitStack() as held:
             for follower in followers:
-                held.enter_context(follower.lock)
+                if follower not in building:
+                    held.enter_context(follower.lock)
             snapshot = opened.enter_context(followers[0].store.snapshot())
-            readings = [follower.read_with_index(snapshot) for follower in followers]
+            readings = [
+                follower.read_partly(snapshot) if follower in building else follower.read_with_index(snapshot)
+                for follower in followers
+            ]
         yield readings
 
 

@@ -207,9 +207,8 @@ class _Part:
 def _pack_learnings(learned: Learned, budget: Budget, limits: ProjectionPolicy) -> tuple[_Part, Budget]:
     """Standing rules first, in their part of the room; then what the input finds, the best first."""
     name, most = SectionName.LEARNED_CONTEXT, limits.max_entries
-    rules, found = (
-        [_learned_entry(each, budget) for each in es] for es in (learned.standing, learned.entries)
-    )
+    rules = [_learned_entry(each, budget) for each in learned.standing]
+    found = [_learned_entry(each, budget) for each in learned.entries]
     frame, room = _frame_cost(name, budget), token_budget.room_for(budget, limits.budget_tokens)
     named = {rule.source_id for rule in rules}
     others = sum(entry.source_id not in named for entry in found)

@@ -27,7 +27,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.search.fusion import WordHit
 from runlore.domain.search.ranking import Collection, Query, RankFilter, analyse_query, passes, score_of
 from runlore.domain.timestamps import to_milliseconds
-from runlore.flow.prompt_context.hidden import LOOKED_AT_MAX, may_be_visible, standing_in
+from runlore.flow.prompt_context.hidden import LOOKED_AT_MAX, standing_in
 from runlore.flow.prompt_context.overruling import find_overruled
 from runlore.flow.prompt_context.record_cache import Analysed
 from runlore.flow.prompt_context.search import SearchSnapshot
@@ -42,7 +42,7 @@ from runlore.flow.prompt_context.vector_search import (
 )
 from runlore.flow.prompt_context.views import Views
 from runlore.ports.index import Ranking
-from runlore.ports.store import RecordFilter, RecordLine
+from runlore.ports.store import RecordFilter
 
 # Up to so many learnings are scored without the index.
 _WHOLE_MAX = LOOKED_AT_MAX
@@ -70,9 +70,6 @@ class Learned:
     omitted: int = 0
 
 
-Lines = tuple[RecordLine, ...]
-
-
 def select_learnings(
     reading: SearchSnapshot,
     text: str,
@@ -81,15 +78,9 @@ def select_learnings(
     now: datetime,
     entries_max: int,
     views: Views | None,
-    lines: Lines | None = None,
 ) -> Learned:
-    """The learnings that an input is given.
-
-    `views` are those of the scopes. Where there are none, `lines` are all of their lines, if they were read.
-    """
-    found = _find_learnings(
-        reading, text, scopes=scopes, now=now, entries_max=entries_max, views=views, lines=lines
-    )
+    """The learnings that an input is given; `views` are those of the scopes, where there are any."""
+    found = _find_learnings(reading, text, scopes=scopes, now=now, entries_max=entries_max, views=views)
     return replace(found, standing=list_standing(reading, scopes=scopes, now=now, views=views))
 
 
@@ -116,7 +107,6 @@ def _find_learnings(
     now: datetime,
     entries_max: int,
     views: Views | None,
-    lines: Lines | None,
 ) -> Learned:
     # What an agent repeats of an earlier prompt's sections is no question of its own.
     text = without_notes(text)
@@ -126,7 +116,7 @@ def _find_learnings(
     if asked.terms or asked.whole:
         where = _prompt_kinds(scopes, now)
         # Views that lack something are of more than are scored one by one: nobody has to look.
-        few = _few(reading, where, lines) if views is None else None
+        few = _few(reading, where) if views is None else None
         best = None
         if reading.near is not None:
             lost = _find_overruled(reading, few or (), scopes, now)
@@ -152,7 +142,7 @@ def _find_learnings(
         if found.entries or found.omitted:
             return found
     if asks_for_all:
-        return all_learned(reading, scopes=scopes, now=now, entries_max=entries_max, views=views, lines=lines)
+        return all_learned(reading, scopes=scopes, now=now, entries_max=entries_max, views=views)
     return Learned()
 
 
@@ -163,7 +153,6 @@ def all_learned(
     now: datetime,
     entries_max: int,
     views: Views | None,
-    lines: Lines | None = None,
 ) -> Learned:
     """All that is eligible, by the priority of its scope and then the latest published."""
     standing = list_standing(reading, scopes=scopes, now=now, views=views)
@@ -177,13 +166,11 @@ def all_learned(
             left_out=tuple(entry.record_id for entry in beyond[:_LEFT_OUT_MAX]),
             omitted=len(beyond),
         )
-    records = _list_newest(reading, frozenset(scopes), now, lines)
+    records = _list_newest(reading, frozenset(scopes), now)
     if len(records) > _LISTED_MAX:
         # The newest of all could leave no place for those of a narrower scope, which come first.
         records = [
-            each
-            for scope in scopes
-            for each in _list_newest(reading, frozenset({scope}), now, None)[:_LISTED_MAX]
+            each for scope in scopes for each in _list_newest(reading, frozenset({scope}), now)[:_LISTED_MAX]
         ]
     lost = _find_overruled(reading, records, scopes, now)
     found = eligible((Candidate(record=each.record) for each in records), now, overruled=lost)
@@ -345,32 +332,23 @@ def _hits(
             return
 
 
-def _few(reading: SearchSnapshot, where: RankFilter, lines: Lines | None) -> list[Analysed] | None:
+def _few(reading: SearchSnapshot, where: RankFilter) -> list[Analysed] | None:
     """All records of the filtered set, where they are few."""
     assert where.scopes is not None, "a prompt sees the scopes of its session"
-    found = _list_newest(reading, where.scopes, where.now, lines, limit=_WHOLE_MAX)
+    found = _list_newest(reading, where.scopes, where.now, limit=_WHOLE_MAX)
     if len(found) > _WHOLE_MAX:
         return None
     return [each for each in found if passes(each.record, where)]
 
 
 def _list_newest(
-    reading: SearchSnapshot,
-    scopes: frozenset[Scope],
-    now: datetime,
-    lines: Lines | None,
-    *,
-    limit: int = _LISTED_MAX,
+    reading: SearchSnapshot, scopes: frozenset[Scope], now: datetime, *, limit: int = _LISTED_MAX
 ) -> list[Analysed]:
     """The newest active records of the kinds that prompts get, and one more where there are more."""
     where = RecordFilter(kinds=PROMPT_KINDS, states=_ACTIVE, scopes=scopes, now=now)
     if reading.past is not None:
         return [Analysed(record) for record in reading.page(where, limit=limit + 1)]
-    if lines is None:
-        lines = reading.records.lines(where, limit=limit + 1)
-    else:
-        lines = tuple(line for line in lines if may_be_visible(line))
-    return reading.of_lines(lines[: limit + 1])
+    return reading.of_lines(reading.records.lines(where, limit=limit + 1))
 
 
 def _one_by_one(records: Sequence[Analysed], query: Query) -> list[Candidate]:
