@@ -41,6 +41,11 @@ prompt gets it until an operator has read and accepted it:
   runs (`$TOOL x`, `$(...) x`), unless the same script sets it to plain words; a shell that runs unreadable
   output (`base64 -d | sh`); a script that cannot be parsed and has a program of the table where a command
   could begin; a call or a request that was emptied before it was checked.
+- **Other folders count**: what a tool shows of a file that is not of the session's working folder, `../`, the
+  system's folders, and a call of a reading tool whose arguments nobody can read.
+- **Others in the user's place count**: in transcripts messages of teammates, tasks and hooks, output of
+  commands that the user ran with `!`, attached files and the text of a slash command. Runlore's own sections
+  do not, and a tool that is merely called like one of Runlore's does.
 - **Too long things count.** One call and one run are read up to a limit of work (about a quarter of a second
   and about a second); beyond it the source is `more than is read`.
 
@@ -61,6 +66,39 @@ RULES = (
     (
         "What the working folder had before anything outside was read, in the same run, is the folder's.",
         "Reading one's own text again on the web must not mark it.",
+    ),
+    (
+        "A file that is written with words from outside is outside for whoever reads it, by its path.",
+        "What is read there may say the same in other words.",
+    ),
+    (
+        "A command of a suggestion is clean where each of its words has an origin of its own: the user typed"
+        " it.",
+        "It is their word.",
+    ),
+    (
+        "Or it was run before anything outside was read, in any session, and nobody behind a reading ran it"
+        " earlier.",
+        "A later session may have it from a file or a summary.",
+    ),
+    (
+        "Or a session began with it, before it had read anything at all.",
+        "Nothing could have told it.",
+    ),
+    (
+        "Or it is the tool's own language (`git push -u origin main`, `go test ./...`), without a flag that"
+        " forces, skips or loosens something, and without the name of a task, a package, a host or a"
+        " repository that nobody typed.",
+        "Everybody who has the tool runs it. A mark on everything would tell nothing.",
+    ),
+    (
+        "Values and errors that such a suggestion would quote from outside are left out of it.",
+        "They would bring in what the command does not.",
+    ),
+    (
+        "The memory of a run that had read from outside says so in later prompts, and what reads like an"
+        " instruction is left out of it.",
+        "A prompt must not take a page's words for its own.",
     ),
     (
         "A merge, a compaction, a replacement or a skill of something marked is marked.",
@@ -94,7 +132,8 @@ into, `gh`. Of package managers, of `git pull`, and of a call that runs other co
 At most 20,000 of a run and 500,000 in all are kept, for a year; then the oldest go. That is about 25 MB in
 SQLite at most, however much is read. A megabyte of text takes about half a second of CPU, and one run is
 listened to for about that much. They are hashes and no secrets: whoever has the store can try whether a
-phrase is among them. Forgetting a run deletes its own; what other
+phrase is among them. `runlore learning revoke-matching --origin SOURCE` takes back everything that names an
+origin or has words first seen there, after showing it. Forgetting a run deletes its own; what other
 runs read too stays known by them. Backups hold them.
 
 Not known again is a text that was translated, encoded or told in other words before another session reads

@@ -128,6 +128,39 @@ def printed_from_a_log(world: World, text: str) -> None:
     _run(world, "Why did it fail?", ("Bash", {"command": "tail -50 build.log"}, text), says=text)
 
 
+def told_by_a_sub_agent(world: World, text: str) -> None:
+    """A sub-agent answers with it."""
+    _run(world, "Have it looked at", ("Task", {"prompt": "look"}, text), says=text)
+
+
+def read_in_a_clone(world: World, text: str) -> None:
+    """A repository that was cloned has it."""
+    clone = ("Bash", {"command": "git clone https://example.org/x.git"}, "done")
+    _run(world, "Try the library", clone, ("Read", {"file_path": "x/README.md"}, text), says=text)
+
+
+def read_in_a_document(world: World, text: str) -> None:
+    """A PDF has it."""
+    _run(world, "What does the offer say?", ("Read", {"file_path": "offer.pdf"}, text), says=text)
+
+
+def printed_from_a_database(world: World, text: str) -> None:
+    """A row of a database has it."""
+    query = {"command": "sqlite3 app.db 'select note from orders'"}
+    _run(world, "What do the orders say?", ("Bash", query, text), says=text)
+
+
+def failed_with(world: World, text: str) -> None:
+    """A command fails with it."""
+    _run(world, "Build it", ("Bash", {"command": "make build"}, f"make: *** {text}"), says=text)
+
+
+def called_so(world: World, text: str) -> None:
+    """A tool and a file are called so."""
+    named = "".join(sign if sign.isalnum() else "_" for sign in text[:60])
+    _run(world, "Look around", (named, {"path": text[:200]}, "nothing"), says=text)
+
+
 def echoed_by_the_agent(world: World, text: str) -> None:
     """The agent lets a command print it, and repeats it."""
     quoted = text.replace("'", "")
@@ -173,6 +206,12 @@ WAYS: Mapping[str, Callable[[World, str], None]] = {
     "in a file of the working folder": read_in_a_file,
     "in the history of the repository": printed_by_git,
     "in a log": printed_from_a_log,
+    "told by a sub-agent": told_by_a_sub_agent,
+    "in a clone": read_in_a_clone,
+    "in a document": read_in_a_document,
+    "in a row of a database": printed_from_a_database,
+    "in an error": failed_with,
+    "in a name": called_so,
     "printed by a command of the agent's": echoed_by_the_agent,
     "written by one session, read by another": written_and_read,
     "pasted in a fence": pasted_in_a_fence,

@@ -194,3 +194,57 @@ def test_a_poisoning_is_rolled_back_in_one_act_after_a_preview(sqlite_world: Wor
     revoke(dry_run=False)
 
     assert {each.summary for each in visible(sqlite_world)} == {HONEST.rstrip(".")}
+
+
+def converse(world: World, *calls: tuple[str, JsonObject, str], says: str, name: str) -> None:
+    """A session of its own with these calls."""
+    run = world.run("Go on", session_id=world.session(name).session_id)
+    for number, (tool, arguments, output) in enumerate(calls):
+        call: JsonObject = {
+            "type": "tool_call",
+            "call_id": f"c{number}",
+            "name": tool,
+            "arguments": arguments,
+        }
+        world.append(run, call, {"type": "tool_result", "call_id": f"c{number}", "output": output})
+    world.say(run, says)
+    world.finish(run)
+    work(world)
+    world.clock.advance(seconds=1)
+
+
+@pytest.mark.parametrize(
+    "writing",
+    [
+        ("Write", {"file_path": "notes.md", "content": f"# Notes\n\n{QUIET}\n"}),
+        ("Bash", {"command": f"cat >> notes.md <<'END'\n{QUIET}\nEND"}),
+    ],
+    ids=["tool", "shell"],
+)
+def test_a_file_that_was_written_with_it_is_outside_for_whoever_reads_it(
+    sqlite_world: World, obeying: Obeying, writing: tuple[str, JsonObject]
+) -> None:
+    paraphrased = "Nobody is asked for a secret on the machine of the subcontractor."
+    obeying.text = paraphrased
+    for name, calls, is_marked in (
+        ("own", [("Read", {"file_path": "notes.md"}, "Nothing is in it yet")], False),
+        ("wrote", [("WebFetch", {"url": PAGE}, QUIET), (*writing, "written")], True),
+        ("other", [("Read", {"file_path": "other.md"}, "Nothing is in it yet")], False),
+        ("read", [("Read", {"file_path": "./notes.md"}, "Nothing that anybody would know again")], True),
+        ("printed", [("Bash", {"command": "cat notes.md"}, "Nothing that anybody would know")], True),
+    ):
+        known = set(sqlite_world.stored())
+        converse(sqlite_world, *calls, says=paraphrased, name=name)
+        made = [each for key, each in sqlite_world.stored().items() if key not in known]
+        found = [each for each in made if each.kind in LEARNING_KINDS]
+        assert any(each.provenance.untrusted for each in found) is is_marked, name
+        if is_marked:
+            assert any(PAGE in source for each in found for source in each.provenance.sources), name
+
+
+def test_copies_of_a_page_count_once(sqlite_world: World, obeying: Obeying) -> None:
+    for _ in range(3):
+        bring(sqlite_world, obeying, from_web_tool, f"A page. {QUIET} And more of it.")
+    bring(sqlite_world, obeying, read_in_a_file, f"We know: {QUIET}")
+
+    assert not [each for each in visible(sqlite_world) if QUIET in each.summary]

@@ -49,16 +49,17 @@ def rests_on(collections: Collections, record: Record, origin: str) -> bool:
 
 def find_carried(collections: Collections, heard: OutsideTexts) -> tuple[tuple[int, str], ...]:
     """The events of a run whose results, from inside, have words of outside; with what is said of them."""
-    if not heard.inside or collections.outside_words.is_empty():
+    if not (heard.inside or heard.read_files) or collections.outside_words.is_empty():
         return ()
     asked = {each for _, found in heard.inside for each in found}
-    known = collections.outside_words.find(sorted(asked)[:FINGERPRINTS_PER_RUN_MAX])
-    carried = []
+    files = {file for _, file in heard.read_files}
+    known = collections.outside_words.find([*files, *sorted(asked)[:FINGERPRINTS_PER_RUN_MAX]])
+    carried = [(number, known[file].sentence) for number, file in heard.read_files if file in known]
     for number, found in heard.inside:
         seen = [known[each] for each in found & known.keys()]
         if seen and is_from_outside(found, len(seen)):
             carried.append((number, _first(seen).sentence))
-    return tuple(carried)
+    return tuple(sorted(carried))
 
 
 def carried_provenance(collections: Collections, heard: OutsideTexts) -> Provenance:
@@ -75,10 +76,28 @@ def record_outside(tx: Transaction, run: Run, heard: OutsideTexts, now: datetime
     for source, found in heard.outside.items():
         kept[source] = sorted(found)[:room]
         room -= len(kept[source])
-    if heard.outside:
+    for source, files in _written_with(tx, heard).items():
+        kept[source] = sorted({*kept.get(source, ()), *files})
+    if kept:
         tx.outside_words.record(run.run_id, run.finished_at or now, kept)
         before = now - timedelta(days=limits.OUTSIDE_WORDS_DAYS)
         tx.outside_words.prune(before=before, words_max=limits.OUTSIDE_WORDS_MAX)
+
+
+def _written_with(tx: Transaction, heard: OutsideTexts) -> dict[str, set[int]]:
+    """The files that a run wrote with words from outside, by where these are from: what it read itself, or
+    what runs before it did."""
+    files: dict[str, set[int]] = {}
+    if not heard.written:
+        return files
+    words = sorted({each for _, found in heard.written for each in found})[:FINGERPRINTS_PER_RUN_MAX]
+    known = {each: seen.source for each, seen in tx.outside_words.find(words).items()}
+    known |= {each: source for source, found in heard.outside.items() for each in found}
+    for file, found in heard.written:
+        sources = Counter(known[each] for each in found & known.keys())
+        if sources and is_from_outside(found, sources.total(), is_statement=True):
+            files.setdefault(sources.most_common(1)[0][0], set()).add(file)
+    return files
 
 
 def _provenance(seen: list[FirstSeen]) -> Provenance:

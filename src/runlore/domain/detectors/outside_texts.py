@@ -2,19 +2,24 @@
 
 What the user typed, and what was read of the working folder before anything outside, was there first: it is
 not outside's, whoever says it again. A call that prints more than what it brings from outside says neither.
+A file that is written with words from outside is known again by its path.
 """
+
+from collections.abc import Iterator, Mapping
 
 from runlore.domain.detectors.outcome import output_text
 from runlore.domain.learning.own_words import cut_pasted
 from runlore.domain.prompts.injected import strip_injected
+from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.runs.input_authors import words_of
 from runlore.domain.runs.journal import EventType, text_of
 from runlore.domain.taint_sources.addresses import source_name
 from runlore.domain.taint_sources.budget import ReadingBudget
-from runlore.domain.taint_sources.calls import prints_outside
+from runlore.domain.taint_sources.calls import paths_shown, paths_written, prints_outside
 from runlore.domain.taint_sources.fingerprints import (
     FINGERPRINTS_PER_RUN_MAX,
     READ_CHARS_MAX,
+    fingerprint_path,
     fingerprint_text,
 )
 from runlore.domain.taint_sources.kinds import ANYWHERE, WorkPlace
@@ -22,6 +27,8 @@ from runlore.domain.taint_sources.reading import NumberedEvent, sources_of_event
 
 # A text without any fingerprint is read as well: so many of its characters take the room of one.
 CHARS_A_FINGERPRINT = 40
+# How many files of one run are noted that it shows or writes.
+FILES_MAX = 1_000
 
 
 class OutsideTexts:
@@ -31,7 +38,11 @@ class OutsideTexts:
         self._place = place
         self.outside: dict[str, set[int]] = {}
         self.inside: list[tuple[int, frozenset[int]]] = []
+        # The files that results are from, and those that were written, with what they were given.
+        self.read_files: list[tuple[int, int]] = []
+        self.written: list[tuple[int, frozenset[int]]] = []
         self._own: set[int] = set()
+        self._reading: dict[str, int] = {}
         self._calls: dict[str, str] = {}
         self._known: set[str] = set()
         self._budget = ReadingBudget.of_run()
@@ -45,9 +56,12 @@ class OutsideTexts:
             if source and isinstance(call_id, str):
                 is_told = prints_outside(str(event.body.get("name")), event.body.get("arguments"))
                 self._calls[call_id] = source_name(source) if is_told else ""
+            self._note_files(event.body)
         elif event.type is EventType.TOOL_RESULT and self._room > 0:
             brought = next(iter(sources_of_event(event, self._known, self._budget, self._place)), "")
             told = source_name(brought) if brought else self._calls.get(str(event.body.get("call_id")))
+            if (file := self._reading.pop(str(event.body.get("call_id")), None)) is not None:
+                self.read_files.append((event.number, file))
             if told != "":
                 self._take(event.number, told, strip_injected(output_text(event.body.get("output"))))
         elif event.type is EventType.INPUT and self._room > 0:
@@ -57,6 +71,17 @@ class OutsideTexts:
             source = next(iter(sources_of_event(event, self._known, self._budget, self._place)), "")
             if source:
                 self._take(event.number, source, text[len(own) :])
+
+    def _note_files(self, body: JsonObject) -> None:
+        name, arguments, call_id = body.get("name"), body.get("arguments"), body.get("call_id")
+        if not isinstance(name, str) or len(self.written) + len(self._reading) >= FILES_MAX:
+            return
+        for path in paths_shown(name, arguments):
+            if isinstance(call_id, str):
+                self._reading[call_id] = fingerprint_path(path, self._place.folder)
+        for path in paths_written(name, arguments):
+            texts = self._read("\n".join(_texts_in(arguments)))
+            self.written.append((fingerprint_path(path, self._place.folder), texts))
 
     def _take(self, number: int, source: str | None, text: str) -> None:
         if source:
@@ -71,3 +96,14 @@ class OutsideTexts:
         found = fingerprint_text(text, is_whole=is_whole, is_inside=is_inside)
         self._room -= max(len(found), min(len(text), READ_CHARS_MAX) // CHARS_A_FINGERPRINT)
         return found
+
+
+def _texts_in(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts_in(item)

@@ -24,9 +24,10 @@ from runlore.domain.taint_sources.commands import (
 from runlore.domain.taint_sources.kinds import ANYWHERE, Brings, Reading, WorkPlace, words
 from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path
 from runlore.domain.taint_sources.program_texts import INTERPRETERS, outside_of_text
-from runlore.domain.taint_sources.programs import BY_PROGRAM
+from runlore.domain.taint_sources.programs import BY_PROGRAM, SHOWING
 from runlore.domain.taint_sources.tools import (
     FILE_READERS,
+    FILE_WRITERS,
     OUR_TOOLS,
     UNKNOWN,
     is_batch,
@@ -82,6 +83,7 @@ _CONTENT_KEYS = words(
 )
 _INNER_COMMAND = re.compile(r"""\bcmd["']?\s*:\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)""")
 _NUMBERS = (int, float)
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update) File: (.{1,400})$", re.MULTILINE)
 _INNER_TOOL = re.compile(r"\btools\.([A-Za-z_][A-Za-z0-9_]*)\s*\(")
 
 
@@ -214,12 +216,45 @@ def prints_outside(name: str, arguments: JsonValue) -> bool:
     if not all(each.brings is Brings.TEXT for _, each in readings):
         return False
     for called in commands_of_call(name, arguments):
-        script = script_of(with_gaps_as_words(called)) if isinstance(called, str) else script_of_words(called)
+        script = _script_of(called)
         printing = [each for each in script.commands if each.program not in _SILENT]
         reading = {each.pipeline for each in printing if outside_of_command(each)}
         if script.whole and not all(each.pipeline in reading for each in printing):
             return False
     return True
+
+
+def paths_shown(name: str, arguments: JsonValue) -> Iterator[str]:
+    """The files whose text a call shows: what a reading tool is given, or a command that prints files."""
+    if name.strip().lower() in FILE_READERS:
+        yield from _path_arguments(arguments)
+    for command in _simple_commands(name, arguments):
+        if command.program in SHOWING:
+            yield from (word for word in command.arguments if not word.startswith("-"))
+
+
+def paths_written(name: str, arguments: JsonValue) -> Iterator[str]:
+    """The files that a call writes."""
+    if name.strip().lower() in FILE_WRITERS:
+        yield from _path_arguments(arguments)
+        yield from _PATCHED.findall(arguments) if isinstance(arguments, str) else ()
+    for command in _simple_commands(name, arguments):
+        yield from command.writes if command.redirects else ()
+        yield from command.arguments if command.program == "tee" else ()
+
+
+def _path_arguments(arguments: JsonValue) -> Iterator[str]:
+    texts = _texts(arguments, ReadingBudget.of_call()) if isinstance(arguments, Mapping) else ()
+    yield from (text for key, text in texts if key.lower() in _PATH_KEYS)
+
+
+def _simple_commands(name: str, arguments: JsonValue) -> Iterator[ShellCommand]:
+    for called in commands_of_call(name, arguments):
+        yield from _script_of(called).commands
+
+
+def _script_of(called: str | list[str]) -> Script:
+    return script_of(with_gaps_as_words(called)) if isinstance(called, str) else script_of_words(called)
 
 
 def commands_of_call(name: str, arguments: JsonValue) -> Iterator[str | list[str]]:

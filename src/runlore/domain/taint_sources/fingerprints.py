@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from datetime import datetime
 from hashlib import blake2b
+from posixpath import join, normpath
 
 from runlore.domain.lazy import dataclass
 from runlore.domain.text.analysis import is_stop_word
@@ -79,6 +80,11 @@ def fingerprint_text(text: str, *, is_whole: bool = False, is_inside: bool = Fal
         kept.update(rows)
     kept.discard(_NOTHING)
     return frozenset(kept if is_inside else kept | {*_addresses(folded)})
+
+
+def fingerprint_path(path: str, folder: str) -> int:
+    """The fingerprint of a file, by its path; a relative one is of the working folder."""
+    return _hash(f"file {normpath(join(folder, path.removeprefix('file://')))}")
 
 
 def _passages(folded: str, plain_min: int) -> Iterator[str]:

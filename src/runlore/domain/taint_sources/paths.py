@@ -115,6 +115,18 @@ PATHS: Sequence[PathRow] = (
         kind=OutsideKind.PACKAGE,
     ),
     _row(
+        "*.pdf, *.docx, *.xlsx, *.epub, *.eml, *.mbox",
+        r"\.(?:pdf|docx?|pptx?|xlsx?|odt|epub|eml|mbox)$",
+        "is a document or a mail, mostly of somebody else's",
+        kind=OutsideKind.DOWNLOAD,
+    ),
+    _row(
+        "*.log",
+        r"\.log(?:\.\d{1,3})?$",
+        "holds what programs were told by whoever called them",
+        kind=OutsideKind.REMOTE,
+    ),
+    _row(
         "/dev/tcp, /dev/udp",
         r"^/dev/(?:tcp|udp)/.+$",
         "is a connection to another machine",

@@ -168,6 +168,13 @@ FILE_READERS = words(
     " file_search codebase_search batch_read multi_grep head_tail tree open view_image json_query"
 )
 
+# Those of them that write the files that they are given.
+FILE_WRITERS = words(
+    "write edit multiedit notebookedit apply_patch write_file replace patch create insert str_replace_editor"
+    " str_replace_based_edit_tool write_to_file replace_file_content edit_file create_file replace_in_file"
+    " apply_diff search_replace str_replace insert_content"
+)
+
 SHELL_TOOLS: Sequence[ToolRow] = (
     _own("Bash Monitor PowerShell", "Claude Code, Kimi", "judged by the commands that it runs"),
     _own(
