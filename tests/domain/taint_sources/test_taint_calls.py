@@ -194,16 +194,16 @@ def test_reading_a_script_again_tells_the_same(scripts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "is_outside"),
     [
-        ("Read", {"file_path": "/home/ann/shop/src/cart.py"}, False),
+        ("Read", {"file_path": "/home/a/shop/src/cart.py"}, False),
         ("Read", {"file_path": "src/cart.py"}, False),
         ("Read", {"file_path": "~/shop/README.md"}, False),
         ("Read", {"file_path": "src/../README.md"}, False),
         ("Read", {"file_path": "/etc/passwd"}, True),
         ("Read", {"file_path": "../other/README.md"}, True),
         ("Read", {"file_path": "src/../../other/README.md"}, True),
-        ("Read", {"file_path": "/home/ann/shopping/README.md"}, True),
+        ("Read", {"file_path": "/home/a/shopping/README.md"}, True),
         ("Read", {"file_path": "~/notes.md"}, True),
-        ("Grep", {"pattern": "/etc", "path": "/home/ann"}, True),
+        ("Grep", {"pattern": "/etc", "path": "/home/a"}, True),
         ("Grep", {"pattern": "/etc", "path": "src"}, False),
         ("read_file", "{'path': cut o", True),
         ("read_file", None, False),
@@ -220,7 +220,7 @@ def test_reading_a_script_again_tells_the_same(scripts: list[str]) -> None:
 def test_what_is_not_of_the_working_folder_is_outside(
     name: str, arguments: JsonValue, is_outside: bool
 ) -> None:
-    place = WorkPlace(folder="/home/ann/shop")
+    place = WorkPlace(folder="/home/a/shop")
 
     assert bool(outside_of_call(name, arguments, place=place)) is is_outside
 

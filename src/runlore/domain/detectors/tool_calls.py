@@ -7,19 +7,13 @@ from collections.abc import Iterator, Mapping
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import JsonValue
 from runlore.domain.taint_sources.kinds import words
-from runlore.domain.taint_sources.tools import MCP_PREFIXES
+from runlore.domain.taint_sources.tools import FILE_WRITERS, MCP_PREFIXES
 
 AGENT, SKILL, EDIT = "agent", "skill", "edit"
 TEXT_CHARS_MAX = 300
 _VALUE_CHARS_MAX, _FILES_MAX, _ARGUMENTS_MAX = 60, 8, 12
 _AGENTS = words("Task Agent spawn_agent task delegate delegate_task subagent new_task")
 _SKILLS = words("Skill activate_skill skill use_skill")
-_EDITS = words(
-    "Write Edit MultiEdit NotebookEdit apply_patch write_file replace write edit multiedit patch create"
-    " insert"
-    " str_replace_editor str_replace_based_edit_tool write_to_file replace_file_content edit_file create_file"
-    " replace_in_file apply_diff search_replace str_replace insert_content"
-)
 _AGENT_KEYS = ("subagent_type", "agent_type", "agent", "type")
 _SKILL_KEYS = ("skill", "skill_name", "name", "command")
 _PATH_KEYS = ("file_path", "path", "filePath", "filename", "notebook_path", "target_file", "TargetFile")
@@ -38,7 +32,7 @@ def describe_call(name: str, arguments: JsonValue) -> tuple[str, str] | None:
         return SKILL, _clean(_first(arguments, _SKILL_KEYS))
     if known in _AGENTS:
         return AGENT, _clean(_first(arguments, _AGENT_KEYS))
-    if known in _EDITS:
+    if known in FILE_WRITERS:
         return EDIT, _clean(" ".join(_files(arguments)))
     return None
 
