@@ -141,11 +141,11 @@ def _read_chatgpt(path: str) -> Iterator[ForeignMemory]:
             elif content.get("content_type") == "user_editable_context":
                 for name in ("user_profile", "user_instructions"):
                     yield from _sentences(
-                        _unquoted(content.get(name)), f"custom:{name}", place="custom instructions"
+                        _strip_fences(content.get(name)), f"custom:{name}", place="custom instructions"
                     )
 
 
-def _unquoted(text: object) -> object:
+def _strip_fences(text: object) -> object:
     """The words between the fences that custom instructions are wrapped in, where they are."""
     found = re.search(r"```\s*(.*?)\s*```", text, re.S) if isinstance(text, str) else None
     return found[1] if found else text
