@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -169,17 +169,22 @@ def test_a_file_that_another_program_laid_out_is_read_too(world: World, other: W
     assert world.histories() == other.histories()
 
 
-def test_many_records_are_imported_in_one_piece(world: World, tmp_path: Path) -> None:
-    big = World(Settings(state_root=str(tmp_path / "big")))
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A Runlore with many records, which nobody changes."""
+    made = World(Settings(state_root=str(tmp_path_factory.mktemp("big") / "home")))
     findings = tuple(_finding(number) for number in range(500))
-    big.operator.radar_add(ops.Findings(findings=findings))
-    big.operator.radar_add(ops.Findings(findings=findings[:53]))
+    made.operator.radar_add(ops.Findings(findings=findings))
+    made.operator.radar_add(ops.Findings(findings=findings[:53]))
+    yield made
+    made.close()
 
+
+def test_many_records_are_imported_in_one_piece(world: World, big: World) -> None:
     answer = world.operator.import_records(big.operator.export().path)
 
     assert answer.count == 555
     assert world.histories() == big.histories()
-    big.close()
 
 
 def _edit(path: Path, which: Callable[[Any], bool], change: Callable[[dict[str, Any]], object]) -> None:

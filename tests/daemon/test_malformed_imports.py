@@ -19,6 +19,7 @@ from runlore.domain.errors import Invalid
 from runlore.ports import operations as ops
 from tests.examples import scaled
 from tests.fakes import START
+from tests.flow.filling import fill
 from tests.world import World, decision, found, outcome, replayed
 
 pytestmark = pytest.mark.req("SUR-5")
@@ -173,6 +174,24 @@ MALFORMED = [
     _endless_reason,
     _other_layer,
 ]
+
+
+@pytest.fixture(scope="module")
+def whole_export(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """An export with something of everything, made once."""
+    made = World(Settings(state_root=str(tmp_path_factory.mktemp("other") / "home")), ids=TimeOrderedIds())
+    fill(made)
+    whole = Path(made.operator.export().path).read_bytes()
+    made.close()
+    return whole
+
+
+@pytest.fixture
+def exported(tmp_path: Path, whole_export: bytes) -> Path:
+    """A copy of it to spoil."""
+    file = tmp_path / "export.json"
+    file.write_bytes(whole_export)
+    return file
 
 
 @pytest.mark.req("REC-5", "REC-8")

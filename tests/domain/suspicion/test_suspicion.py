@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
+import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,8 @@ from runlore.domain import limits
 from runlore.domain.record import Kind, Origin, RecordId
 from runlore.domain.records.admission import Draft, Edits, Stamp, admit, apply_edits
 from runlore.domain.suspicion import flag_suspicious, is_order, suspicions
-from runlore.domain.suspicion.rules import Suspicion
+from runlore.domain.suspicion.rules import MANNER_RULES, RULES, Suspicion
+from runlore.domain.suspicion.views import views_of
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.builders import fact
 from tests.fakes import START
@@ -180,6 +182,14 @@ def test_any_text_is_looked_at_and_always_the_same_is_found(text: str) -> None:
 
     assert found == suspicions(text)
     assert set(found) <= {each.value for each in Suspicion}
+
+
+def test_rules_that_are_looked_for_together_find_what_each_finds_alone() -> None:
+    rules = [rule for reason in RULES for rule in (*RULES[reason], *MANNER_RULES.get(reason, ()))]
+    patterns = [re2.compile(rule.encode()) for rule in rules]
+    for text in (*SPEAKING_TO_THE_AGENT, *EVERYDAY):
+        is_found = any(pattern.search(view.encode()) for view in views_of(text) for pattern in patterns)
+        assert is_found <= bool(suspicions(text)), text
 
 
 PIECES = (

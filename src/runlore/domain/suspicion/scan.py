@@ -37,33 +37,30 @@ def _find_hidden(text: str) -> Iterator[Suspicion]:
 
 
 def _match_rules(views: Iterable[str], *, is_own: bool) -> set[Suspicion]:
-    found: set[Suspicion] = set()
-    for view in views:
-        data = view.encode("utf-8", "replace")
-        found.update(reason for reason in RULES if reason not in found and _has(reason, data, is_own=is_own))
-    return found
+    rules, meanings = _compile_rules()
+    matched = {number for view in views for number in rules.Match(view.encode("utf-8", "replace")) or ()}
+    found = (meanings[number] for number in matched)
+    return {reason for reason, is_manner in found if not (is_own and is_manner)}
 
 
-def _has(reason: Suspicion, data: bytes, *, is_own: bool) -> bool:
-    patterns = _compile_rules(reason) if is_own else (*_compile_rules(reason), *_manner(reason))
-    return any(pattern.search(data) for pattern in patterns)
-
-
-class _Pattern(Protocol):
-    def search(self, data: bytes, /) -> object | None: ...
+class _Rules(Protocol):
+    def Match(self, data: bytes, /) -> list[int] | None: ...  # noqa: N802
 
 
 @cache
-def _compile_rules(reason: Suspicion) -> tuple[_Pattern, ...]:
-    return _compile((*RULES[reason], *(RULES_ELSEWHERE if reason is Suspicion.OVERRIDE else ())))
+def _compile_rules() -> tuple[_Rules, list[tuple[Suspicion, bool]]]:
+    """All rules, and what each of them means: its reason, and whether it is about how the agent answers.
 
-
-@cache
-def _manner(reason: Suspicion) -> tuple[_Pattern, ...]:
-    return _compile(MANNER_RULES.get(reason, ()))
-
-
-def _compile(written: Iterable[str]) -> tuple[_Pattern, ...]:
+    They are looked for together: a rule is tried only on a text with the words that it cannot do without.
+    """
     options = re2.Options()
     options.log_errors = False
-    return tuple(cast("_Pattern", re2.compile(pattern.encode(), options)) for pattern in written)
+    rules, meanings = re2.Filter(), list[tuple[Suspicion, bool]]()
+    for reason, written in RULES.items():
+        elsewhere = RULES_ELSEWHERE if reason is Suspicion.OVERRIDE else ()
+        manner = MANNER_RULES.get(reason, ())
+        for pattern in (*written, *elsewhere, *manner):
+            rules.Add(pattern.encode(), options)
+        meanings += [(reason, False)] * len((*written, *elsewhere)) + [(reason, True)] * len(manner)
+    rules.Compile()
+    return cast("_Rules", rules), meanings
