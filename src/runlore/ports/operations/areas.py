@@ -4,10 +4,14 @@ Which names an area has is read off its source, in a thousandth of a second: loa
 would cost a command more than everything else that it does.
 """
 
-import os
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from importlib.abc import InspectLoader
 
 # In the order of the API's document.
 AREAS = (
@@ -19,8 +23,9 @@ _CLASS = re.compile(r"\nclass (\w+)")
 
 
 def _read(area: str) -> str:
-    with open(os.path.join(os.path.dirname(__file__), f"{area}.py"), encoding="utf-8") as file:
-        return file.read()
+    spec = find_spec(f"runlore.ports.operations.{area}")
+    assert spec is not None, "an area is a module"
+    return cast("InspectLoader", spec.loader).get_source(spec.name) or ""
 
 
 _SOURCES = {area: _read(area) for area in AREAS}
