@@ -94,7 +94,7 @@ def suggestion(*commands: str, body: str = "") -> Suggestion:
     return Suggestion(
         name="name",
         description="",
-        heuristic=Heuristic.MULTI_STEP,
+        heuristic=Heuristic.ERROR_RECOVERY if body else Heuristic.MULTI_STEP,
         pattern="pattern",
         commands=commands,
         trigger=Trigger(topic="topic"),
