@@ -8,6 +8,7 @@ from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.runs.transcript import ToldRun
+from runlore.domain.suggesting.own_origin import origins_of
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionState
 from runlore.ports import operations as ops
@@ -47,11 +48,11 @@ def dry_run(sessions: Iterable[Sequence[ToldRun]], project: str = "") -> tuple[S
     """What these sessions suggest when nothing is stored."""
     across = CrossSession()
     matches: list[Match] = []
-    for runs in sessions:
-        mined = [mine_transcript_run(run, project=project) for run in runs]
+    every = [[mine_transcript_run(run, project=project) for run in runs] for runs in sessions]
+    for mined in every:
         across.add(mined)
         matches.extend(matches_of_session(mined))
-    return suggestions_of([*matches, *across.matches()])
+    return suggestions_of([*matches, *across.matches()], origins=origins_of(every))
 
 
 def suggest(world: World, *, enhance: bool = False) -> ops.SuggestAnswer:
