@@ -7,7 +7,6 @@ of them has another origin:
 - it was behind the same program in a call before anything outside was read, and no call behind a reading had
   it earlier: a file or a summary could have brought it from there. What a session does first, before it has
   read anything at all, counts whenever it was;
-- the project's own task files name it, as committed, in a folder that an operator has bound;
 - it is of the tool's own language: what everybody runs who has the tool, paths of the working folder among
   it. A flag that forces, skips or loosens something is none of it.
 
@@ -122,11 +121,11 @@ _FIRST_ACT_EVENTS = 2
 class OwnOrigins:
     """What sessions show of where words come from; they may be added in any order."""
 
-    def __init__(self, tracked: Iterable[Segment] = ()) -> None:
+    def __init__(self) -> None:
         self._uses: dict[tuple[str, str], tuple[datetime, bool]] = {}
         self._first_acts: set[tuple[str, str]] = set()
         self._typed: set[str] = set()
-        self._lines: set[Segment] = set(tracked)
+        self._lines: set[Segment] = set()
 
     def add(self, runs: Sequence[MinedRun]) -> None:
         """Take in the runs of one session, in their order."""
