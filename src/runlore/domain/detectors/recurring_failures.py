@@ -151,7 +151,8 @@ def _remedy(failed: Step, later: Iterable[tuple[int, Step]]) -> PutRight | None:
             done = [each for each in edits if "\n" in each.text][:1] if edits else done[-FIXES_MAX:]
             return PutRight(kind, run, (_only(failed, shared), *done, _only(step, shared)))
         if other is None and len(between) < OTHER_WITHIN and _takes_place(step, commands):
-            other = PutRight(CHANGED, run, (failed, step))
+            is_corrected = recovery_of(failed, between, step) is not None
+            other = PutRight(CHANGED, run, (failed, step), is_corrected)
         between += [step] if doing else []
         if len(between) > STEPS_BETWEEN_MAX:
             break
@@ -198,12 +199,12 @@ def _is_done(step: Step, acts: set[str]) -> bool:
 
 def _is_specific(found: PutRight) -> bool:
     """Whether one session is enough: the error is about the command, and another one about the same thing, or
-    one before it, put it right."""
+    one before it, put it right. What a corrected command put right is found at the end of its run already."""
     failed, *between, fixed = found.steps
     is_plain = "\n" not in f"{failed.text}{fixed.text}"
-    if found.kind != CHANGED or not is_plain or not is_about_command(failed.error):
+    if found.kind != CHANGED or found.is_corrected or not is_plain or not is_about_command(failed.error):
         return False
     is_about_same = any(_takes_place(fixed, [each]) for each in _meant_commands(failed))
     named = [word for word in failed.text.split() if word.startswith("-") and word in failed.error]
     is_kept = not named or {*failed.text.split()} - {*named} <= {*fixed.text.split()}
-    return bool(between) or found.is_corrected or (is_about_same and is_kept)
+    return bool(between) or (is_about_same and is_kept)
