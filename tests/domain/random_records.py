@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from runlore.domain.record import (
+    STANDING_KINDS,
     EvidenceRef,
     Feedback,
     JsonObject,
@@ -107,7 +108,7 @@ def records(draw: st.DrawFn) -> Record:
         superseded_by=draw(st.none() | ids),
         duplicate_of=draw(st.none() | ids),
         both_hold=tuple(draw(st.lists(ids, max_size=2, unique=True))),
-        standing=draw(st.booleans()),
+        standing=kind in STANDING_KINDS and draw(st.booleans()),
         feedback=Feedback(wrong=draw(st.integers(0, 9)), helped=draw(st.integers(0, 9))),
         created_at=draw(moments),
         published_at=draw(st.none() | moments),

@@ -82,7 +82,7 @@ PARTS = {
 # The order of the help: what people type every day comes first.
 _SECTIONS = {
     "Every day": ("init", "status", "remember", "search", "inbox", "forget", "why"),
-    "Your agents": ("learn", "connect", "disconnect", "skill", "session", "mcp"),
+    "Your agents": ("learn", "import", "connect", "disconnect", "skill", "session", "mcp"),
     "Runlore's own agent": ("run", "chat", "approvals"),
     "Decide and look closer": ("memory", "policy", "capture", "folder"),
     "The service": ("up", "down", "logs", "doctor", "backup", "restore", "jobs", "token", "version"),

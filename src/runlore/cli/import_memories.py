@@ -37,7 +37,7 @@ def import_memories(
         option("--from SYSTEM", f"Who wrote it: {', '.join(SYSTEM_NAMES)}; guessed."),
     ] = None,
     scope: Annotated[
-        Scope | None, option("--scope KIND[:ID]", "Where it holds; guessed.", Scope.parse)
+        Scope | None, option("--scope KIND[:ID]", "Where it holds; guessed.", Scope.parse, "scope")
     ] = None,
     dry_run: Annotated[
         bool, option("--dry-run", "Show what would be proposed, and propose nothing.")

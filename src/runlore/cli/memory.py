@@ -42,7 +42,7 @@ def list_records(call: Invocation, where: options.FilterOptions, page: options.P
     )
 
 
-def _any_waiting(operations: ops.Operations, filters: ops.Filters) -> bool:
+def _any_waiting(operations: "ops.Operations", filters: ops.Filters) -> bool:
     """Whether a list of what is in use, which is empty, would show something among what waits."""
     if filters.states or filters.as_of is not None:
         return False

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -84,11 +85,12 @@ def run(
     asks = is_terminal() and not call.as_json
     screen = Screen(hidden=call.as_json, asks_next=asks and not how.yes)
     asking = ApprovalPrompt(screen, yes=how.yes, is_terminal=asks)
+    began_at = datetime.now(UTC)
     with call.operations(learns_s=LEARNS_S if asks else 0.0) as operations:
         asked = how.new_input(opened_session(call, operations, how, title=text), text)
         ended = work_run(operations, beginning(operations, asked), screen, asking)
         call.answer(answers.write(ended), lambda: _show_end(screen, ended))
-        tell_earlier(call, operations, screen, ended)
+        tell_earlier(call, operations, screen, ended, since=began_at)
     if asks:
         tell_learned(call, screen, ended)
     if asks and not how.yes:

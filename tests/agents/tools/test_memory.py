@@ -7,8 +7,9 @@ from runlore.domain.errors import RunloreError
 from runlore.domain.record import EvidenceRef, JsonObject, Kind, PublishTier, Source, State
 from runlore.domain.run import RunStatus
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.taint_sources.calls import outside_of_call
+from runlore.domain.taint_sources.kinds import WorkPlace
 from runlore.domain.taint_sources.reading import read_outside
-from runlore.domain.taint_sources.tools import outside_of_tool
 from runlore.ports import operations as ops
 from tests.agents.tools.tooling import given, running, tool, use
 from tests.world import World
@@ -79,7 +80,7 @@ def test_words_of_another_sessions_run_count_as_read_from_outside(world: World, 
     told: JsonObject = result if not outcome.source else {**result, "source": outcome.source}
     world.agent.append_events(ops.NewEvents(run_id=now.run_id, events=(call, told)))
     events = [event for event in world.journal(now.session_id) if event.run_id == now.run_id]
-    assert read_outside(events).tainted is other
+    assert read_outside(events, WorkPlace(is_ours=True)).tainted is other
 
 
 def test_a_proposal_waits_for_review_with_its_run_as_source_and_evidence(world: World) -> None:
@@ -122,4 +123,5 @@ def test_a_note_is_kept_for_the_run_alone_and_once(world: World) -> None:
 
 @pytest.mark.req("TNT-1")
 def test_no_tool_of_runlores_own_counts_as_unknown() -> None:
-    assert {name: outside_of_tool(name) for name in TOOLS} == dict.fromkeys(TOOLS)
+    found = {name: outside_of_call(name, {}, place=WorkPlace(is_ours=True)) for name in TOOLS}
+    assert found == dict.fromkeys(TOOLS, ())

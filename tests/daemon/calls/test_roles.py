@@ -90,7 +90,7 @@ def test_what_concerns_everything_is_refused_to_an_operator_with_a_limit(tmp_pat
 @pytest.mark.req("LAY-7")
 def test_deciding_is_the_operators_alone() -> None:
     on_records = ("confirm", "reject", "rollback", "restore", "forget", "radar_adopt", "radar_undo")
-    on_learnings = ("publish", "revoke", "revoke_matching", "supersede", "verify")
+    on_learnings = ("publish", "set_standing", "revoke", "revoke_matching", "supersede", "verify")
     acts = (*on_records, *on_learnings)
 
     assert {ROLES[act] for act in acts} == {frozenset({Role.OPERATOR})}
@@ -183,6 +183,7 @@ def _learning_calls(world: World, caller: Application) -> Calls:
         "publish": lambda: caller.publish(ops.Publication(record_id=waiting)),
         "list_learnings": lambda: caller.list_learnings(ops.LearningRequest(session_id=SESSION)),
         "get_learning": lambda: caller.get_learning(learned.record_id, session_id=SESSION),
+        "set_standing": lambda: caller.set_standing(replace(decision(learned), standing=False)),
         "revoke": lambda: caller.revoke(decision(learned)),
         "revoke_matching": lambda: caller.revoke_matching(linters),
         "supersede": lambda: caller.supersede(instead),

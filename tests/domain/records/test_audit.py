@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 
 from runlore.domain.errors import Conflict, Corrupt
 from runlore.domain.record import (
+    STANDING_KINDS,
     EvidenceRef,
     JsonObject,
     Kind,
@@ -100,7 +101,8 @@ class Histories(RuleBasedStateMachine):
 
     @initialize(record=records(), kind=st.sampled_from(Kind), reason=texts)
     def begin(self, record: Record, kind: Kind, reason: str) -> None:
-        first = telling(replace(record, kind=kind, layer=kind.layer), reason)
+        standing = record.standing and kind in STANDING_KINDS
+        first = telling(replace(record, kind=kind, layer=kind.layer, standing=standing), reason)
         candidates = [move for move in (Move.PROPOSE, Move.WRITE) if opens(first, move)]
         change = create_record(first, candidates[0], Act(actor="a", at=self.now, reason=marked(reason)))
         assert change.before is None
@@ -211,7 +213,9 @@ def test_after_any_sequence_of_moves_the_history_tells_the_record_now_and_then(e
 @given(records(), texts)
 def test_a_forgotten_record_and_its_erased_events_hold_no_word_of_it(record: Record, text: str) -> None:
     first = create_record(
-        telling(replace(record, layer=Kind.FACT.layer, kind=Kind.FACT), text), Move.PROPOSE, act()
+        telling(replace(record, layer=Kind.FACT.layer, kind=Kind.FACT, standing=False), text),
+        Move.PROPOSE,
+        act(),
     )
     second = changed(first.record, Move.AMEND, by=act(reason=marked(text)), summary=marked(text + "!"))
 

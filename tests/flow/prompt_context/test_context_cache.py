@@ -24,7 +24,7 @@ from runlore.domain.records.audit import RecordChange
 from runlore.domain.records.visibility import Hidden
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId
-from runlore.flow.prompt_context.hidden import is_whole, list_hidden_records, visible_lines
+from runlore.flow.prompt_context.hidden import list_hidden_records, visible_lines
 from runlore.flow.prompt_context.learnings import all_learned, select_learnings
 from runlore.flow.prompt_context.scope_view import ScopeView, ViewCache
 from runlore.flow.prompt_context.search import SearchSnapshot
@@ -61,8 +61,7 @@ def looked_up(world: World, query: str | None, scopes: tuple[Scope, ...] = SCOPE
     with world.parts.store.snapshot() as snapshot:
         reading = SearchSnapshot(snapshot=snapshot)
         lines = visible_lines(reading, scopes)
-        known = lines if is_whole(lines) else None
-        asked: dict[str, Any] = {"scopes": scopes, "now": now, "views": None, "lines": known}
+        asked: dict[str, Any] = {"scopes": scopes, "now": now, "views": None}
         if query is None:
             found = all_learned(reading, entries_max=100, **asked)
         else:

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.req("OPS-2")
 LOOKED_UP = ("record_id", *MOVING_COLUMNS, "moved_at_ms", "base_revision", *STEADY_COLUMNS)
 PROMOTED_NUMBERS = ("created_at_ms", "updated_at_ms", "revision")
 USAGE = ("times_used", "last_used_at_ms", "succeeded", "failed")
-NUMBERS = ("_ms", "revision", "number", "bytes", "is_untrusted", "score", *USAGE)
+NUMBERS = ("_ms", "revision", "number", "bytes", "is_untrusted", "standing", "score", *USAGE)
 # What is changed: the table, one row of it, its columns, and how the thing is called.
 ROWS = (
     ("records", "record_id = 'rec_first'", LOOKED_UP, "rec_first"),

@@ -4,6 +4,7 @@ The answer has been given by then, and nothing here changes how the run went.
 """
 
 from contextlib import suppress
+from datetime import datetime
 
 import typer
 
@@ -18,6 +19,7 @@ from runlore.domain.records.audit import DAEMON
 from runlore.domain.run import RunId
 from runlore.domain.skill import SkillEventKind
 from runlore.domain.suggestion import StoredSuggestion
+from runlore.domain.timestamps import truncate
 from runlore.ports import operations as ops
 
 # How long a command waits at a terminal, behind its answer, until a model has worded its findings.
@@ -39,14 +41,16 @@ def tell_learned(call: Invocation, screen: Screen, ended: ops.RunEnded) -> None:
                 screen.note(f"What becomes of {found.name}: runlore skill log {found.name}")
 
 
-def tell_earlier(call: Invocation, operations: ops.Operations, screen: Screen, ended: ops.RunEnded) -> None:
-    """Tell what a model's words about the findings of earlier runs came to while this one went on: without a
-    daemon nobody else does. The latest about each is told, unless this run's end tells it."""
+def tell_earlier(
+    call: Invocation, operations: ops.Operations, screen: Screen, ended: ops.RunEnded, *, since: datetime
+) -> None:
+    """Tell what a model's words about the findings of earlier runs came to since this command began: without
+    a daemon nobody else does. The latest about each is told, unless this run's end tells it."""
     if call.as_json or not is_embedded(call.settings()):
         return
     told = {each.name for each in ended.detected if each.became is not ops.PatternOutcome.IMPROVING}
     for event in operations.skill_log(ops.SkillLogRequest()).items:
-        if event.actor == DAEMON and event.at >= ended.view.run.opened_at and event.name not in told:
+        if event.actor == DAEMON and event.at >= truncate(since) and event.name not in told:
             told.add(event.name)
             if event.kind is SkillEventKind.SAVED:
                 screen.note(f"Saved the skill {event.name}, which an earlier run has shown", "green")

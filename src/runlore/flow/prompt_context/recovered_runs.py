@@ -21,15 +21,16 @@ from runlore.domain.prompts.run_memory import RunMemory, RunText, build_run_memo
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.runs.journal import JournalEvent
 from runlore.domain.session import SessionId, visible_scopes
-from runlore.domain.taint_sources import read_outside
-from runlore.flow.origins import place_of
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Collections
 
 if TYPE_CHECKING:
-    from runlore.domain import suspicion
+    from runlore.domain import suspicion, taint_sources
+    from runlore.flow import origins
 else:
+    origins = LazyModule("runlore.flow.origins")
     suspicion = LazyModule("runlore.domain.suspicion")
+    taint_sources = LazyModule("runlore.domain.taint_sources")
 
 NO_NAME = "something that is forgotten"
 UNSEEN = "nobody has looked yet at what it read"
@@ -140,7 +141,11 @@ def _read_unseen(
         with suppress(Corrupt):
             events += collections.journal.page(run_id=run_id, after=0, limit=_EVENTS_MAX)
         is_whole = place < _UNSEEN_MAX and 0 < len(events) < _EVENTS_MAX
-        sources = read_outside(events, place_of(collections, runs[run_id])).sources if is_whole else (UNSEEN,)
+        sources = (
+            taint_sources.read_outside(events, origins.place_of(collections, runs[run_id])).sources
+            if is_whole
+            else (UNSEEN,)
+        )
         if sources:
             yield runs[run_id].opened_at, sources
 
