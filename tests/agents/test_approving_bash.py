@@ -19,8 +19,8 @@ RULES = ApprovalRules(allow=("git status*", "ls *", "make test", "ls", "grep 'a 
 # No program is found, so that bash hands every command to the handler, which tells its words.
 TELLING = (
     "exec 9>&1 >/dev/null\n"
-    # In one write: the commands of a pipeline run at once.
-    "command_not_found_handle() { printf '%s\\0' \"$@\" $'\\n' >&9; }\n"
+    # In one write, since the commands of a pipeline run at once: a newline would end one.
+    "command_not_found_handle() { printf '%s\\0' \"$@\" $'\\1' >&9; }\n"
     'PATH=/nowhere; set -f; for line; do ( eval "$line" ); done'
 )
 PARTS = st.sampled_from(
@@ -42,7 +42,7 @@ def run_by_bash(lines: list[str], folder: Path) -> list[list[str]]:
         )  # fmt: skip
     commands: list[list[str]] = [[]]
     for word in told.read_text().split("\0")[:-1]:
-        if word == "\n":
+        if word == "\1":
             commands.append([])
         else:
             commands[-1].append(word)
