@@ -129,7 +129,7 @@ def _show(system: str, drafts: Sequence[ops.NewCandidate], left_out: Counter[str
     say(f"{system}: {len(drafts)} to propose", "bold")
     rows = [(each.content, each.kind.value, str(each.scope)) for each in drafts[:_SHOWN_MAX]]
     if rows:
-        show_table((Column(title="what", wraps=True), Column(title="kind"), Column(title="scope")), rows)
+        show_table((Column(title="WHAT", wraps=True), Column(title="KIND"), Column(title="SCOPE")), rows)
     if len(drafts) > _SHOWN_MAX:
         say(f"and {len(drafts) - _SHOWN_MAX} more; --json shows all", "dim")
     for why, count in left_out.items():
@@ -138,7 +138,10 @@ def _show(system: str, drafts: Sequence[ops.NewCandidate], left_out: Counter[str
 
 def _tell_end(proposed: int, left_out: Counter[str], *, asked: bool) -> None:
     if proposed:
-        say(f"{proposed} wait in your inbox: `runlore inbox` goes through them.", "green")
+        say(
+            f"{proposed} {'waits' if proposed == 1 else 'wait'} in your inbox: `runlore inbox` decides.",
+            "green",
+        )
     elif asked:
         say("Nothing was proposed.", "dim")
     else:
