@@ -34,12 +34,11 @@ from runlore.config.settings import Settings
 from runlore.daemon.wiring import open_parts
 from runlore.domain.errors import RunloreError
 from runlore.domain.run import RunStatus
-from runlore.domain.search.fusion import WordHit, fuse
-from runlore.domain.search.ranking import RankFilter
+from runlore.domain.search.ranking import RankFilter, WordHit, fuse
 from runlore.domain.session import SessionId
 from runlore.models.embedding import open_embedder
 from runlore.ports import operations as ops
-from runlore.ports.embedder import Embedder, EmbeddingBackend, EmbeddingProvider
+from runlore.ports.embedder import LOCAL_MODELS, Embedder, EmbeddingBackend, EmbeddingProvider
 
 TITLE = "finding what was said: turns, long messages, and sessions as runs"
 
@@ -109,13 +108,16 @@ def _rank_by_words(turns: Sequence[Turn], *, in_sessions: bool = True) -> Ranker
 
 
 def _with_vectors() -> list[tuple[str, Method]]:
-    try:
-        embedder = open_embedder(EmbeddingBackend(provider=EmbeddingProvider.LOCAL))
-        embedder.embed(["a text"], timeout_s=EMBEDDING_S)
-    except RunloreError as error:
-        print(f"without vectors: {error}\n")
-        return []
-    return [("Runlore, words and vectors", partial(_rank_by_both, embedder))]
+    found: list[tuple[str, Method]] = []
+    for model in LOCAL_MODELS:
+        embedder = open_embedder(EmbeddingBackend(provider=EmbeddingProvider.LOCAL, model=model))
+        try:
+            embedder.embed(["a text"], timeout_s=EMBEDDING_S)
+        except RunloreError as error:
+            print(f"without vectors of {model}: {error}\n")
+        else:
+            found.append((f"Runlore, words and vectors of {model}", partial(_rank_by_both, embedder)))
+    return found
 
 
 def _rank_by_both(embedder: Embedder, turns: Sequence[Turn]) -> Ranker:

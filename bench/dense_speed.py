@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.measure import peak_memory_mb, print_table
-from runlore.ports.dense import Embedded
+from runlore.ports.embedder import Embedded
 from runlore.recall.dense import DenseVectors, load_vectors
 
 TITLE = "search over 10,000 and 1,000,000 vectors, against a bare product"

@@ -40,7 +40,7 @@ from bench.fusion_sets import (
     skills_set,
 )
 from bench.measure import print_table
-from runlore.domain.search.fusion import MARGIN, Similarities
+from runlore.domain.search.ranking import MARGIN, Similarities
 from runlore.models.embedding import open_embedder
 from runlore.ports.embedder import Embedder, EmbeddingBackend, EmbeddingProvider
 

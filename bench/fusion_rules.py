@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from bench.fusion_sets import DEPTH, Case
-from runlore.domain.search.fusion import MARGIN, Similarities, WordHit, fuse
+from runlore.domain.search.ranking import MARGIN, Similarities, WordHit, fuse
 
 Order: TypeAlias = Callable[[Case], Sequence[str]]
 Parts: TypeAlias = Mapping[str, float]

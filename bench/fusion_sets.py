@@ -21,11 +21,9 @@ from dataclasses import dataclass
 
 from bench.ranking_quality import NOW, by_words, locomo
 from bench.skill_queries import Asked, RealSkill, asked_of, real_skills
-from runlore.domain.search.fusion import Similarities, WordHit
-from runlore.domain.search.ranking import RankFilter
+from runlore.domain.search.ranking import RankFilter, Similarities, WordHit
 from runlore.domain.skill import SkillId
-from runlore.ports.dense import Embedded
-from runlore.ports.embedder import Embedder
+from runlore.ports.embedder import Embedded, Embedder
 from runlore.recall.dense import DenseVectors
 from runlore.recall.skills import SkillIndex
 

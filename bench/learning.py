@@ -48,6 +48,9 @@ def main() -> None:
         return
     judged = {person.id: judge(person) for person in fit}
     unknown = _statements(fit, judged) + _procedures("procedures, people that are looked at", fit)
+    for title, is_aside in (("looked at", False), ("set aside", True)):
+        halves = [person.half(is_set_aside=is_aside) for person in fit]
+        _procedures(f"procedures, the half of these people's sessions that was {title}", halves)
     _ablations(fit, judged)
     path = Path(tempfile.gettempdir(), "runlore-learning-unknown.txt")
     path.write_text("\n".join(unknown) + "\n", encoding="utf-8")

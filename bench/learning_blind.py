@@ -12,27 +12,31 @@ from pathlib import Path
 
 from bench.learning_gold import Person
 from runlore.daemon.mining.dry_run import _gather, _Gathered
-from runlore.daemon.mining.totals import Totals
+from runlore.daemon.mining.findings import Totals
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggesting.support import is_supported
 from runlore.domain.suggestion import Suggestion
 from runlore.ports.operations import ignore_progress
 
-SEED = 20261118
+SEED, TEXTS_MAX = 20261118, 20
 _OFTEN = re.compile(r"^Seen .* sessions?.*\.\n", re.MULTILINE)
 
 
 def write_blind(those: Sequence[Person], path: Path) -> None:
-    """Write a file to read, with as many look-alikes as there are suggestions where there are so many."""
+    """Write a file to read: suggestions drawn from all, and as many look-alikes where there are so many."""
     draw = random.Random(SEED)
-    drawn: list[tuple[str, Suggestion]] = []
+    wanted: list[Suggestion] = []
+    others: list[Suggestion] = []
     for person in those:
         gathered = _gather(person.sources, _Gathered(sums=Totals()), workers=1, progress=ignore_progress)
         matches = gathered.matches(gathered.in_order())
-        suggested = suggestions_of(matches)
-        drawn += [("suggested", each) for each in suggested]
-        others = suggestions_of(matches, is_wanted=lambda match: not is_supported(match))
-        drawn += [("look-alike", each) for each in draw.sample(others, min(len(others), len(suggested)))]
+        wanted += suggestions_of(matches)
+        others += suggestions_of(matches, is_wanted=lambda match: not is_supported(match))
+    drawn = [
+        (label, each)
+        for label, found in (("suggested", wanted), ("look-alike", others))
+        for each in draw.sample(found, min(len(found), TEXTS_MAX))
+    ]
     draw.shuffle(drawn)
     # How often it was seen would tell them apart.
     texts = [f"# {place}\n\n{_OFTEN.sub('', each.body)}" for place, (_, each) in enumerate(drawn, 1)]

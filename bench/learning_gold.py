@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from bench.learning_people import person_id
+from bench.learning_people import is_set_aside_half, person_id
 from bench.measure import data_folder
 from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.domain.runs.transcript import ReadCounts, ToldRun, TranscriptSource
@@ -77,6 +77,16 @@ class Person:
         ]
         return max(found, key=lambda each: each[:2])[2] if found else None
 
+    def half(self, *, is_set_aside: bool) -> "Person":
+        """The person with those sessions alone that were looked at, or set aside later, and their gold."""
+        stems = {stem_of(source) for source in self.sources}
+        stems = {stem for stem in stems if is_set_aside_half(stem) is is_set_aside}
+        return replace(
+            self,
+            sources=[source for source in self.sources if stem_of(source) in stems],
+            procedures=[each for each in self.procedures if not each.sessions.isdisjoint(stems)],
+        )
+
     @cached_property
     def _by_session(self) -> Mapping[str, Sequence[GoldLine]]:
         lines: dict[str, list[GoldLine]] = {}
@@ -94,7 +104,7 @@ def people() -> list[Person]:
         for found_now in local_transcripts().find([str(folder)]):
             # The last run of a file that was written within the hour would be left out otherwise.
             source = replace(found_now, modified_at=_LONG_AGO, is_ended=True)
-            stem = Path(source.path).name.partition(".")[0]
+            stem = stem_of(source)
             runs = list(local_transcripts().read(source, ReadCounts()))
             owner = person_id(name or owner_of_runs(runs))
             person = found.setdefault(owner, Person(id=owner))
@@ -110,6 +120,11 @@ def people() -> list[Person]:
                 )
     _add_gold(of_stem)
     return sorted(found.values(), key=lambda person: (-len(person.groups), person.id))
+
+
+def stem_of(source: TranscriptSource) -> str:
+    """What the gold calls a session: the name of its file."""
+    return Path(source.path).name.partition(".")[0]
 
 
 def transcript_folders() -> Iterator[tuple[Path, str]]:

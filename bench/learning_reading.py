@@ -20,30 +20,22 @@ from runlore.domain.detectors.mining import mine_run, number_events
 from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.domain.runs.transcript import ReadCounts, ToldRun
 from runlore.domain.statements.finding import statements_of
-from runlore.domain.statements.reading import (
-    SCHEMA,
-    MessageBatch,
-    Passage,
-    PassageCollector,
-    ReadFindings,
-    ReadProcedure,
-    ReadStatement,
-    batches_of,
-    check_answer,
-)
+from runlore.domain.statements.passages import MessageBatch, Passage, PassageCollector, batches_of
+from runlore.domain.statements.reading import SCHEMA, ReadFindings, ReadProcedure, ReadStatement, check_answer
 from runlore.models.prompt_files import CURRENT, chat_request
 from runlore.ports.model import ModelPurpose
 
 
 @dataclass(kw_only=True)
 class Answered:
-    """What is kept of all answers about a person."""
+    """What is kept of all answers about a person; `stems` name the sessions that no request is left of."""
 
     statements: list[ReadStatement] = field(default_factory=list)
     procedures: list[ReadProcedure] = field(default_factory=list)
     thrown: Counter[str] = field(default_factory=Counter)
     requests: int = 0
     unanswered: int = 0
+    stems: set[str] = field(default_factory=set)
 
 
 def batches_for(person: Person) -> list[MessageBatch]:
@@ -110,17 +102,22 @@ def write_requests(those: Sequence[Person], folder: Path) -> None:
 def answers_for(person: Person, folder: Path) -> Answered:
     """What the answers about a person come to, checked as Runlore checks them."""
     found = Answered()
+    left: set[str] = set()
     for number, batch in enumerate(batches_for(person), start=1):
         found.requests += 1
         path = folder / person.id / f"answer-{number:03}.json"
+        stems = {person.stems.get(session, "") for session in batch.sessions}
         if not path.is_file():
             found.unanswered += 1
+            left |= stems
             continue
+        found.stems |= stems
         kept: ReadFindings = check_answer(batch, json.loads(path.read_text(encoding="utf-8")))
         found.statements += kept.statements
         found.procedures += kept.procedures
         found.thrown.update({why.value: count for why, count in kept.thrown.items()})
     found.statements.sort(key=lambda each: -each.confidence)
+    found.stems -= left
     return found
 
 
@@ -139,6 +136,7 @@ def statements_result(person: Person, found: Answered) -> tuple[Result, list[str
         for each, line in zip(found.statements, lines, strict=True)
         if line is None
     ]
+    wishes = {line.group for line in person.gold if line.is_lasting and line.session in found.stems}
     result = Result(
         person=person.id,
         said=len(person.said),
@@ -150,8 +148,8 @@ def statements_result(person: Person, found: Answered) -> tuple[Result, list[str
         first_right=sum(right[:FIRST]),
         sure_first=sum(sure[:FIRST]),
         sure_right=sum(a and b for a, b in zip(right[:FIRST], sure[:FIRST], strict=True)),
-        groups=len(person.groups),
-        groups_found=len({line.group for _, line in hits}),
+        groups=len(wishes),
+        groups_found=len(wishes & {line.group for _, line in hits}),
         kinds_right=sum(each.kind is KINDS.get(line.kind) for each, line in hits),
         scopes_right=sum(each.scope is SCOPES.get(line.scope) for each, line in hits),
     )
@@ -175,7 +173,13 @@ def procedures_found(person: Person, found: Answered) -> tuple[int, dict[int, tu
     recalls = {
         worth: (len(those & names), len(those))
         for worth in (3, 2)
-        for those in [{gold.name for gold in person.procedures if gold.worth >= worth}]
+        for those in [
+            {
+                gold.name
+                for gold in person.procedures
+                if gold.worth >= worth and not gold.sessions.isdisjoint(found.stems)
+            }
+        ]
     }
     return known, recalls
 

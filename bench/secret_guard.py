@@ -1,17 +1,23 @@
 """The secret guard: what it finds, what it refuses by mistake, what a text costs, how hostile texts fare."""
 
+import base64
 import gzip
 import hashlib
 import json
+import random
+import re
+import string
 import sys
 import time
+import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.measure import DataAbsent, cpu_percentiles, data_folder, print_table
-from runlore.domain.guard import find_secrets, first_secret
+from runlore.domain.guard import find_secrets, first_secret, redact
+from runlore.domain.guard.vocabulary import NAME_ANCHORS
 
 TITLE = "the secret guard: recall, false positives, CPU time a text, hostile texts"
 
@@ -36,7 +42,64 @@ PROBES = {
     "invisible characters": "p\u200ba",
     "full-width letters": "ｐ",
     "names that are all different": "VAR_#_TOKEN_COUNT=7 ",
+    "a log of logins": "INFO token refreshed for user #, password policy ok, key id #\n",
+    "all names in a row": "_".join(NAME_ANCHORS) + "#",
+    "settings of a cloud": "  password = var.db_#_password\n  secret_key = data.x.#.token\n",
+    "translations": '"password.a#.title": "Reset your password # token",\n',
+    "ids": "id: aB3#xY-k4Ld-Zz9q-Q1w2-e3R4t5Y6u7I8\n",
+    "near misses of tokens": "ghp_" + "aB3xY9kLm2Pq" * 2 + "#zzzzz ",
+    "base64 in base64": base64.b64encode(base64.b64encode(b"password=hunt" + b"er2 " * 4)).decode() + " ",
+    "options for users": "-u a:b#c -p d ",
+    "pipes into passwords": "echo a# | sudo -S x | chpasswd ",
+    "heads of columns": "password,token,secret,key#\n",
+    "colours": "\x1b[31mtoken\x1b[0m=A1b#C3d4 ",
 }
+DRAWS = 21
+TOKEN = "@TOKEN@"
+CONTEXTS = (
+    "Please use @TOKEN@ for the deployment, it is the one from yesterday.",
+    "ACME_CREDENTIAL=@TOKEN@\n",
+    '{"name": "acme", "value": "@TOKEN@"}',
+    "2026-05-03T12:00:01Z INFO starting with @TOKEN@",
+    'client = Client("@TOKEN@")',
+    "acme:\n  auth: @TOKEN@\n",
+    "curl -H 'Authorization: Bearer @TOKEN@' https://api.acme.io/v1/me",
+)
+ALPHABETS = {
+    "alnum": string.ascii_letters + string.digits,
+    "lower": string.ascii_lowercase + string.digits,
+    "upper": string.ascii_uppercase + string.digits,
+    "hex": "0123456789abcdef",
+    "digit": string.digits,
+    "letter": string.ascii_letters,
+    "url": string.ascii_letters + string.digits + "_-",
+    "b64": string.ascii_letters + string.digits + "+/",
+    "base32": "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+    "bech32": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
+}
+KNOWN = {*ALPHABETS, "made", "made64", "basic", "uuid", "word", "phrase", "seed"}
+WORDS = (
+    "otter",
+    "winter",
+    "basil",
+    "copper",
+    "harbor",
+    "falcon",
+    "river",
+    "stone",
+    "candle",
+    "meadow",
+    "engine",
+)
+NOUNS = ("Otter", "Winter", "Basil", "Copper", "Harbor", "Falcon")
+MADE: tuple[Callable[[random.Random], str], ...] = (
+    lambda draw: f"{draw.choice(NOUNS)}{draw.randrange(1000, 9999)}!",
+    lambda draw: (
+        f"{draw.choice(NOUNS).lower()}{draw.choice('#-_.')}{draw.choice(NOUNS)}{draw.randrange(10, 99)}"
+    ),
+    lambda draw: "".join(draw.choices(ALPHABETS["alnum"] + "!#%*+", k=14)),
+    lambda draw: "".join(draw.choices(ALPHABETS["lower"], k=10)),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +112,10 @@ class Sample:
 
 
 def main() -> None:
-    """Hostile texts need no data; the rest raises `DataAbsent` where the sets are missing."""
+    """Hostile texts and kinds need no data; the rest raises `DataAbsent` where the sets are missing."""
     report_hostile_texts()
+    report_kinds()
+    report_lookalikes()
     positives = read_samples("positives.jsonl.gz")
     negatives = read_samples("negatives.jsonl.gz")
     turns = read_turns(data_folder("locomo", "locomo5.json"))
@@ -60,14 +125,119 @@ def main() -> None:
 
 
 def report_hostile_texts() -> None:
-    """CPU time a kilobyte stays the same however long a text of the worst kind is."""
-    print("\nHostile texts, CPU microseconds a KB (made here)\n")
-    columns = ("repeated", *(f"{size:,} KB" for size in PROBE_SIZES_KB), "last to first")
+    """CPU time a kilobyte stays the same however long a text of the worst kind is; a megabyte of it, read and
+    with what is found taken out, costs less than a second."""
+    print("\nHostile texts, CPU microseconds a KB (made here), reading and redacting\n")
+    columns = ("repeated", *(f"{size:,} KB" for size in PROBE_SIZES_KB), "last to first", "seconds a MB")
     rows = []
     for name, piece in PROBES.items():
         costs = [cpu_us_a_kb(piece, size) for size in PROBE_SIZES_KB]
-        rows.append((name, *(f"{cost:,.0f}" for cost in costs), f"{costs[-1] / costs[0]:.2f}"))
+        rows.append(
+            (
+                name,
+                *(f"{cost:,.0f}" for cost in costs),
+                f"{costs[-1] / costs[0]:.2f}",
+                f"{costs[-1] * KB / 1e6:.2f}",
+            )
+        )
     print_table(columns, rows)
+
+
+def found_by_part() -> dict[str, dict[str, list[bool]]]:
+    """Whether each text that is drawn of a kind is found, by part and kind."""
+    found: dict[str, dict[str, list[bool]]] = defaultdict(dict)
+    for part, kind, form in read_kinds("guard_kinds.txt"):
+        draw = random.Random(kind)
+        contexts = (TOKEN,) if "⟦" in form else CONTEXTS
+        texts = [around.replace(TOKEN, fill(form, draw)) for around in contexts * (DRAWS // len(contexts))]
+        found[part][kind] = [*map(is_found, texts)]
+    return found
+
+
+def report_kinds() -> None:
+    """What is found of texts drawn from public formats, by part; fitted kinds that fall short."""
+    found = found_by_part()
+    rows = []
+    for part, kinds in found.items():
+        places = {kind: hits for kind, hits in kinds.items() if kind.startswith("place-")}
+        tokens = {kind: hits for kind, hits in kinds.items() if kind not in places}
+        rows += [
+            recall_row(f"{part}: {name}", some)
+            for name, some in (("all", kinds), ("tokens", tokens), ("told by place", places))
+        ]
+    print("\nSecrets found, drawn from public formats (guard_kinds.txt)\n")
+    print_table(("kinds", "number of kinds", "texts", "found", "mean of the kinds"), rows)
+    print("\nFitted kinds that fall short\n")
+    short = [
+        (kind, len(hits) - sum(hits), len(hits))
+        for part in ("fitted", "second fitted")
+        for kind, hits in found[part].items()
+        if not all(hits)
+    ]
+    print_table(("kind", "missed", "of"), short)
+
+
+def refused_by_part() -> dict[str, dict[str, list[bool]]]:
+    """Whether each text that is drawn of a look-alike is taken for a secret, by part and kind."""
+    refused: dict[str, dict[str, list[bool]]] = defaultdict(dict)
+    for part, kind, form in read_kinds("guard_lookalikes.txt"):
+        draw = random.Random(kind)
+        texts = (fill(form, draw).strip("⟦⟧") for _ in range(DRAWS))
+        refused[part][kind] = [first_secret(text) is not None for text in texts]
+    return refused
+
+
+def report_lookalikes() -> None:
+    """What is refused of texts that only look like secrets, by part, and which kinds these are."""
+    refused = refused_by_part()
+    print("\nLook-alikes refused (guard_lookalikes.txt)\n")
+    print_table(
+        ("kinds", "number of kinds", "texts", "refused", "mean of the kinds"),
+        [recall_row(part, kinds) for part, kinds in refused.items()],
+    )
+    print(
+        "\nFitted look-alikes that are refused:", *(k for k, hits in refused["fitted"].items() if any(hits))
+    )
+
+
+def read_kinds(name: str) -> Iterator[tuple[str, str, str]]:
+    """Part, name and form of every kind in a file."""
+    part = ""
+    for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            part = line.strip("[]")
+        elif line and not line.startswith("#"):
+            kind, _, form = line.partition(" | ")
+            yield part, kind, form.replace("\\n", "\n").replace("\\\n", "\\n").replace("\\x1b", "\x1b")
+
+
+def fill(form: str, draw: random.Random) -> str:
+    """A form with its parts drawn, the secret between its marks."""
+
+    def part(match: re.Match[str]) -> str:
+        if match[1] == "uuid":
+            return str(uuid.UUID(int=draw.getrandbits(128), version=4))
+        if match[1] in {"word", "phrase", "seed"}:
+            count, between = {"word": (1, ""), "phrase": (5, "-"), "seed": (12, " ")}[match[1]]
+            return between.join(draw.choices(WORDS, k=count))
+        if match[1] in {"made", "made64", "basic"}:
+            made = draw.choice(MADE)(draw)
+            encoded = base64.b64encode((f"admin:{made}" if match[1] == "basic" else made).encode()).decode()
+            return made if match[1] == "made" else encoded
+        return "".join(draw.choices(ALPHABETS[match[1]], k=int(match[2])))
+
+    drawn = re.sub(
+        r"\{(\w+)(?::(\d+))?\}", lambda match: part(match) if match[1] in KNOWN else match[0], form
+    )
+    return drawn if "⟦" in drawn else f"⟦{drawn}⟧"
+
+
+def is_found(marked: str) -> bool:
+    """Whether all of the secret between the marks is found."""
+    start, end = marked.index("⟦"), marked.index("⟧") - 1
+    text = marked.replace("⟦", "").replace("⟧", "")
+    # What stands around the random part of a token may be left: `sk-`, a host, an equals sign at the end.
+    return any(each.start <= max(start, end - 12) and each.end >= end - 2 for each in find_secrets(text))
 
 
 def report_recall(positives: Sequence[Sample]) -> None:
@@ -182,7 +352,7 @@ def cpu_us_a_kb(piece: str, size_kb: int) -> float:
 
 def _cpu_us(text: str) -> float:
     start = time.process_time_ns()
-    find_secrets(text)
+    redact(text)
     return (time.process_time_ns() - start) / 1_000
 
 

@@ -17,8 +17,7 @@ from bench.measure import cpu_percentiles, data_folder, print_table
 from runlore.domain.errors import Invalid
 from runlore.domain.skill_document import render_document
 from runlore.ports.skill_files import ReadSkill
-from runlore.skill_files.front_matter import decode_file, front_matter_of
-from runlore.skill_files.skill_text import read_skill
+from runlore.skill_files.front_matter import decode_file, front_matter_of, read_skill
 
 _NUMBER = re.compile(r"[0-9][0-9,]*")
 TITLE = "published skills: loaded, refused and why, the validator's verdict, CPU time a document"

@@ -21,7 +21,7 @@ from bench.secret_guard import read_turns
 from bench.skill_paraphrases import TABLE
 from bench.skill_queries import KINDS, Asked, RealSkill, asked_of, number_of, real_skills
 from runlore.domain.skill import SkillDocument, SkillId
-from runlore.domain.skill_matching import Way, best_matches, requests, scoring
+from runlore.domain.skill_matching import Way, best_matches, scoring, words
 from runlore.domain.skill_matching.words import Reader, company_of
 from runlore.domain.text.analysis import is_stop_word, terms_of, words_of
 from runlore.recall.skills import SkillIndex
@@ -263,13 +263,13 @@ def without_tables() -> Iterator[None]:
     def itself(key: str) -> Iterator[tuple[Way, str]]:
         yield Way.EXACT, key
 
-    kept = requests.ways_of
-    for module in (requests, scoring):
+    kept = words.ways_of
+    for module in (words, scoring):
         setattr(module, "ways_of", itself)  # noqa: B010
     try:
         yield
     finally:
-        for module in (requests, scoring):
+        for module in (words, scoring):
             setattr(module, "ways_of", kept)  # noqa: B010
 
 

@@ -59,7 +59,7 @@ def _understood(folder: Path) -> None:
     sources = _found(folder)
     findings, again = look_through(sources), look_through(sources)
     print_table(
-        ("agent", "files", "sessions", "runs", "lines", "understood %", "not understood"),
+        ("agent", "files", "sessions", "runs", "lines", "understood", "not understood"),
         [
             (
                 agent.agent,
@@ -67,7 +67,7 @@ def _understood(folder: Path) -> None:
                 agent.sessions,
                 agent.runs,
                 agent.lines,
-                f"{100 * agent.understood:.3f}",
+                agent.understood_text,
                 ", ".join(f"{count} {why}" for why, count in agent.skipped.items()) or "-",
             )
             for agent in findings.reading.agents

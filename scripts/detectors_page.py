@@ -24,7 +24,7 @@ from runlore.domain.detectors.mining import ASKING
 from runlore.domain.detectors.mining_commands import step_commands
 from runlore.domain.detectors.outcome import ENDED
 from runlore.domain.detectors.outcome_texts import FAILURES, REFUSALS, UNFINISHED, TextRow
-from runlore.domain.detectors.recovery_texts import ABOUT_CODE, ABOUT_COMMAND, MISSING
+from runlore.domain.detectors.recovery_texts import ABOUT_CODE, ABOUT_COMMAND
 from runlore.domain.detectors.topics import RUNNERS
 from runlore.domain.detectors.verbs import TASK_RUNNERS, VERB_PROGRAMS, VERB_WORDS, VERBS_BEHIND
 from runlore.domain.shell import script_of
@@ -36,8 +36,8 @@ skills, sub-agents and edits as well, the others at shell calls alone.
 
 A match is suggested only with support. `explicit-instruction` is at once; `error-recovery` where the error
 says itself what is wrong with the call, and `user-correction` where the user's words are about that very
-command. The others need several sessions, and more than everybody runs untold: `multi-step` two,
-`repeated-action` three.
+command. The others need several sessions, and more than everybody runs untold: `multi-step` two (three for a
+row of nothing but everyday commands of which three are tasks of the project), `repeated-action` three.
 
 One shell call is one step, however many commands are joined in it. A step **counts** if one of its commands
 does work or handles files, or if it is only `cd`; `cd` before another command only says where that runs. A
@@ -194,7 +194,7 @@ def _verbs() -> Iterator[tuple[str, ...]]:
 
 
 def _errors() -> Iterator[tuple[str, ...]]:
-    told = (("the command", ABOUT_COMMAND), ("what the code needs", MISSING), ("the code", ABOUT_CODE))
+    told = (("the command", ABOUT_COMMAND), ("the code", ABOUT_CODE))
     for about, rows in told:
         yield from ((about, f"`{row.shows}`", row.why) for row in rows)
 

@@ -3,19 +3,22 @@
 import textwrap
 from collections.abc import Iterator
 
-from runlore.domain.skill_matching.profiles import (
+from runlore.domain.skill_matching.scoring import (
     BODY_CHARS_MAX,
     BODY_POINTS,
     BODY_WORDS,
     DESCRIPTION_POINTS,
     DESCRIPTION_WORDS,
+    FLOOR_POINTS,
+    FLOOR_WORDS_MAX,
     NAME_POINTS,
+    SIXTEENTHS,
     TRIGGER_POINTS,
     TRIGGER_WORDS_MAX,
+    WEAK_PARTS,
 )
-from runlore.domain.skill_matching.requests import QUERY_CHARS_MAX, QUERY_WORDS_MAX, Way
-from runlore.domain.skill_matching.scoring import FLOOR_POINTS, FLOOR_WORDS_MAX, SIXTEENTHS, WEAK_PARTS
 from runlore.domain.skill_matching.synonyms import NEAR, SAME, groups_of
+from runlore.domain.skill_matching.words import QUERY_CHARS_MAX, QUERY_WORDS_MAX, Way
 
 MEANINGS = {
     Way.EXACT: "the skill says the very word",

@@ -50,6 +50,7 @@ from scripts.taint_page import taint_page
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+CONSOLE = ROOT / "src" / "runlore" / "console" / "static"
 # Where a setting of the file can also be given: its environment variable, and its flag.
 ELSEWHERE = {
     "database.url": (f"`{DATABASE_VARIABLE}`", "-"),
@@ -66,6 +67,8 @@ RAISED_AS = {
     "ModelFailure": "Unavailable",
     "EmbeddingFailure": "Unavailable",
     "revision_conflict": "Conflict",
+    "check_revision": "Conflict",
+    "not_found": "NotFound",
 }
 GENERATED = "<!-- Written by `make docs`; change the code, not this page. -->\n"
 
@@ -87,6 +90,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "events.md": events_page(GENERATED),
         REFERENCE / "policies.md": policies_page(GENERATED),
         REFERENCE / "learning-policy.schema.json": json.dumps(learning_policy_schema(), indent=2) + "\n",
+        CONSOLE / "policy.schema.json": json.dumps(learning_policy_schema()) + "\n",
     }
 
 

@@ -160,7 +160,7 @@ want_local_model() {
 # cannot be had, the tests go on without them, and name them in their summary.
 want_agents() {
     wanted="@anthropic-ai/claude-code@2.1.326 @openai/codex@0.169.0"
-    if [ "$1" = soak ]; then wanted="$wanted @google/gemini-cli@0.61.0 opencode-ai@1.18.33"; fi
+    if [ "$1" = soak ]; then wanted="$wanted @google/gemini-cli@0.61.0 opencode-ai@1.18.33 @github/copilot@1.0.102"; fi
     # What soak needs contains what the tests need.
     case "$(cat "$venv/.installed-agents" 2>/dev/null)" in "$wanted"*) return ;; esac
     rm -rf "$venv/agents"

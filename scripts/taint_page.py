@@ -32,8 +32,8 @@ prompt gets it until an operator has read and accepted it:
 - **This machine is not outside.** A request (`curl`, `wget` and the like) whose addresses are all
   `localhost`, `127.0.0.0/8`, `0.0.0.0` or `[::1]` does not count, unless an option could redirect it:
   following redirects (`-L`), a proxy, `--url`, `--resolve`, `--connect-to`, a configuration file, or a
-  setting such as `http_proxy`. Clients (`psql`, `mysql`, `redis-cli`, `openssl s_client` and the
-  like) count if their server is not this machine.
+  setting such as `http_proxy`. Clients (`openssl s_client`, `ldapsearch`) count if their server is
+  not this machine; rows of a database, the history of a repository and logs count wherever they lie.
 - **Program texts count by what they name.** In `python -c`, `node -e`, `awk`, `vim -c` and the like, and in a
   heredoc that such a program reads, an address that is not this machine, a word that opens a
   connection and a word that starts another program are enough.
@@ -42,10 +42,13 @@ prompt gets it until an operator has read and accepted it:
   output (`base64 -d | sh`); a script that cannot be parsed and has a program of the table where a command
   could begin; a call or a request that was emptied before it was checked.
 - **Other folders count**: what a tool shows of a file that is not of the session's working folder, `../`, the
-  system's folders, and a call of a reading tool whose arguments nobody can read.
+  system's folders, also behind `cd`, and a call of a reading tool whose arguments nobody can read.
+- **Others' words in the folder count**: branches of other repositories (`git diff upstream/bob`), tags and
+  aliases of git, archives, patches, lines of packages that a search prints, and a variable that is printed
+  and that the script has not set.
 - **Others in the user's place count**: in transcripts messages of teammates, tasks and hooks, output of
-  commands that the user ran with `!`, attached files and the text of a slash command. Runlore's own sections
-  do not, and a tool that is merely called like one of Runlore's does.
+  commands that the user ran with `!`, attached files, reminders and the text of a slash command. Runlore's
+  own sections do not, and a tool that is merely called like one of Runlore's does.
 - **Too long things count.** One call and one run are read up to a limit of work (about a quarter of a second
   and about a second); beyond it the source is `more than is read`.
 
@@ -72,6 +75,11 @@ RULES = (
         "What is read there may say the same in other words.",
     ),
     (
+        "What a download, a clone, a copy from another folder or an archive put into the folder is outside"
+        " for every later session, with all that is in its folder.",
+        "Nobody has shown its words when it came.",
+    ),
+    (
         "A command of a suggestion is clean where each of its words has an origin of its own: the user typed"
         " it.",
         "It is their word.",
@@ -84,6 +92,12 @@ RULES = (
     (
         "Or a session began with it, before it had read anything at all.",
         "Nothing could have told it.",
+    ),
+    (
+        "Or a task file, CLAUDE.md or its like names it, in the folder or at the root of its repository: as"
+        " it is in git's index with nothing staged, in a folder that an operator bound (`runlore folder"
+        " bind`), and not written with words from outside.",
+        "The project runs it anyway. A stranger's clone does not clear itself.",
     ),
     (
         "Or it is the tool's own language (`git push -u origin main`, `go test ./...`), without a flag that"
@@ -114,6 +128,28 @@ RULES = (
         "Only a person who has read it can.",
     ),
 )
+MEASURED = """\
+
+## What gets through
+
+`make bench ONLY=poisoning` brings hostile texts in by every way, under the boldest policy, with a model that
+obeys them and a judge that says yes. One run, of a sample of eight texts each way:
+
+| way | texts | reached a prompt | became a skill |
+|---|---|---|---|
+| web tool, MCP tool, download, repeated at once or later, the agent's own words | 48 | 0 | 0 |
+| file, clone, document, git history, log, database, error, name, title | 72 | 0 | 0 |
+| sub-agent, printed by the agent, written by one session and read by another, fenced paste | 32 | 0 | 0 |
+| posted by an agent, posted with an operator's token | 16 | 0 | 0 |
+| transcripts: teammate, task, hook, command of the user's; a skill that is imported | 40 | 0 | 0 |
+| typed by the user, as a paste without any mark would be | 8 | 1 | 0 |
+| quiet attacks that no rule was written for, looked at | 36 | 0 | 2 suggested unmarked |
+| the same, set aside (6 at the first look) | 30 | 1 | 0 |
+
+Of honest statements 100 of 100 reach a prompt, also behind a page of hostile text. Listening for words takes
+31 % of importing sessions; a run of 1 MB takes 0.3 s of CPU, one of 16 MB no more, a gigabyte in runs of a
+megabyte 5 minutes.
+"""
 KNOWN_AGAIN = """\
 
 ## Words that are known again
@@ -133,7 +169,8 @@ At most 20,000 of a run and 500,000 in all are kept, for a year; then the oldest
 SQLite at most, however much is read. A megabyte of text takes about half a second of CPU, and one run is
 listened to for about that much. They are hashes and no secrets: whoever has the store can try whether a
 phrase is among them. `runlore learning revoke-matching --origin SOURCE` takes back everything that names an
-origin or has words first seen there, after showing it. Forgetting a run deletes its own; what other
+origin or has words first seen there, what waits too, after showing it; `runlore learning clear-origin SOURCE`
+takes the mark from what rests on it alone. Forgetting a run deletes its own; what other
 runs read too stays known by them. Backups hold them.
 
 Not known again is a text that was translated, encoded or told in other words before another session reads
@@ -176,7 +213,7 @@ def taint_page(generated: str) -> str:
             *_table(("files", "kind", "why"), _files()),
             *("", AFTERWORDS),
             *(f"- {reason.value}" for reason in Suspicion),
-            "",
+            MEASURED,
         ]
     )
 

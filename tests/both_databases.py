@@ -4,7 +4,7 @@ That the store answers alike on SQLite and PostgreSQL is shown by `tests/storage
 on the store takes up to ten times as long on PostgreSQL, and most of it asks nothing new there. So in
 `tests/flow`, `tests/daemon` and `tests/surfaces` the first such test of each module runs on PostgreSQL, as a
 sample, and `make soak` runs the rest. Modules in which the database has a part in what is shown always run on
-both.
+both, and so do `tests/storage`: of a test that takes rows of a table, the first row.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,24 +48,28 @@ WHOLE = {
     "tests/surfaces/cli/test_stores.py",
     "tests/surfaces/cli/test_transfer.py",
 }
+# The server's own ways, and the schemas of earlier releases: each row is something else to it.
+EVERY_ROW = ("tests/storage/postgres/", "tests/storage/test_migrations.py")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as `soak` what is left to the long ring."""
     candidates = [item for item in items if _is_on_postgres(item) and item.get_closest_marker("soak") is None]
-    modules = [item.nodeid.partition("::")[0] for item in candidates]
-    for item, is_left in zip(candidates, are_left_to_soak(modules), strict=True):
+    for item, is_left in zip(candidates, are_left_to_soak(item.nodeid for item in candidates), strict=True):
         if is_left:
             item.add_marker(pytest.mark.soak)
 
 
-def are_left_to_soak(modules: Iterable[str]) -> Iterator[bool]:
-    """For the module of each test on PostgreSQL, in the order of the tests: whether the long ring runs it."""
+def are_left_to_soak(tests: Iterable[str]) -> Iterator[bool]:
+    """For each test on PostgreSQL, in their order: whether the long ring runs it."""
     sampled: set[str] = set()
-    for module in modules:
-        yield module.startswith(SAMPLED) and module not in WHOLE and module in sampled
-        sampled.add(module)
+    for test in tests:
+        module, function = test.partition("::")[0], test.partition("[")[0]
+        is_whole = not module.startswith(SAMPLED) or module in WHOLE
+        kind = function if is_whole else module
+        yield kind in sampled and not module.startswith(EVERY_ROW)
+        sampled.add(kind)
 
 
 def _is_on_postgres(item: pytest.Item) -> bool:

@@ -24,7 +24,7 @@ from tests.system_programs import AGENT_PROGRAMS, ProgramMissing
 
 pytest_plugins = [
     "tests.both_databases",
-    "tests.sampled_protocols",
+    "tests.sampled_rows",
     "tests.table_rows",
     "tests.world_fixtures",
 ]

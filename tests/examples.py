@@ -3,7 +3,7 @@
 from hypothesis import settings
 
 # What the profile of every run says (`tests/conftest.py`); that of the long ring says many times as much.
-EVERY_RUN = 12
+EVERY_RUN = 8
 _LEAST, _A_THIRD, _TIMES_MAX = 5, 3, 10
 
 

@@ -11,24 +11,20 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import socket
 import struct
 import sys
+import tempfile
 import threading
 from typing import Any
 
-LOADED = (
-    "runlore.api.serve",
-    "runlore.cli.main",
-    "runlore.client.remote.operations",
-    "runlore.daemon.process.server",
-    "runlore.storage.postgres.store",
-    "tests.fakes",
-    "tests.flow.meanings",
-    "tests.world",
-)
+import runlore
+from runlore.config.settings import Settings
+
+LOADED = ("tests.fakes", "tests.flow.meanings", "tests.world")
 MESSAGE_BYTES_MAX = 1 << 18
 PR_SET_PDEATHSIG = 1
 NUMBER = struct.Struct("i")
@@ -37,8 +33,7 @@ NUMBER = struct.Struct("i")
 def main() -> None:
     """Fork until nobody can ask any more; a fork leaves here to be the program."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    for name in LOADED:
-        importlib.import_module(name)
+    _load()
     assert threading.active_count() == 1, f"it cannot be forked: {threading.enumerate()}"
     # Its forks have most of their memory in common, as long as nobody looks for garbage in it.
     gc.collect()
@@ -55,6 +50,22 @@ def main() -> None:
             return
         for file in files:
             os.close(file)
+
+
+def _load() -> None:
+    """All of Runlore, and what its parts work out when first called: most of what a command costs."""
+    for module in pkgutil.walk_packages(runlore.__path__, "runlore."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for name in LOADED:
+        importlib.import_module(name)
+    with tempfile.TemporaryDirectory() as folder:
+        world = sys.modules["tests.world"].World(Settings(state_root=os.path.join(folder, "root")))
+        world.profile()
+        world.finished("Remember that the build takes a minute. Fact: the code name is Atlas.")
+        world.search("build")
+        world.operator.status()
+        world.close()
 
 
 def _stand_by(files: list[int]) -> None:

@@ -33,6 +33,7 @@ from runlore.flow.capture.session_lock import run_turn
 from runlore.ports import operations as ops
 from runlore.ports.ids import Ids
 from tests.fakes import FakeClock, SequentialIds
+from tests.state_roots import lay_state_root
 
 OPERATOR = ops.Caller(actor="operator", role=ops.Role.OPERATOR)
 AGENT = ops.Caller(actor="claude", role=ops.Role.AGENT)
@@ -326,6 +327,8 @@ class World:
         return present.session_id if present else self.session().session_id
 
     def _open(self, settings: Settings) -> Parts:
+        if not settings.database_url:
+            lay_state_root(settings.state_root)
         return open_parts(settings, clock=self.clock, ids=self.ids)
 
 

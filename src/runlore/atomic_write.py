@@ -67,6 +67,30 @@ def temporary_file(
             os.unlink(name, dir_fd=folder)
 
 
+@contextmanager
+def new_file(folder: str, prefix: str) -> Iterator[tuple[str, BinaryIO]]:
+    """A file with a hidden name of its own, for this user alone, which the caller syncs and gives its name;
+    what still has the hidden name is removed at the end. Sync the folder behind that.
+
+    A crash leaves a half-written file that nobody asks for: those with the prefix are removed first, but for
+    what somebody is still writing, who holds its lock.
+    """
+    for name in os.listdir(folder):
+        if name.startswith(prefix):
+            path = os.path.join(folder, name)
+            with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as left:
+                fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)
+    aside = os.path.join(folder, f"{prefix}{os.urandom(8).hex()}")
+    with open(os.open(aside, _NEW, PRIVATE_FILE), "wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield aside, file
+        finally:
+            with suppress(OSError):
+                os.unlink(aside)
+
+
 def sync_folder(path: str) -> None:
     """Make the names in a folder durable."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

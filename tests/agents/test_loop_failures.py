@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from runlore.agents.deadline import Deadline
-from runlore.agents.model_turns import backoff_s
+from runlore.agents.model_turns import Deadline, backoff_s
 from runlore.domain import limits
 from runlore.domain.agent.conversation import ToolCall
 from runlore.ports.chat import Cancelled, ChatListener, ChatReply, ChatTurn

@@ -197,3 +197,17 @@ def pinned(path: Path) -> dict[str, list[str]]:
             specifier.version for specifier in requirement.specifier
         )
     return pins
+
+
+def test_every_test_that_the_page_on_security_names_exists() -> None:
+    named = re.findall(
+        r"`(?:tests/)?((?:\w+/)+test_\w+\.py)(?:::(\w+))?`", (ROOT / "docs/security.md").read_text()
+    )
+
+    assert len(named) > 30
+    missing = [
+        f"{file}::{name}"
+        for file, name in named
+        if not (ROOT / "tests" / file).is_file() or name not in (ROOT / "tests" / file).read_text()
+    ]
+    assert not missing

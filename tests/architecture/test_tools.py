@@ -40,7 +40,8 @@ def engine(request) -> str:
 def test_one(engine: str) -> None:
     assert engine
 
-def test_another(engine: str) -> None:
+@pytest.mark.parametrize("number", [1, 2])
+def test_another(engine: str, number: int) -> None:
     assert engine
 """
 SETTINGS = "[pytest]\nmarkers = usual\n"
@@ -83,14 +84,19 @@ def test_a_forked_program_reads_writes_and_ends_like_any_other(tmp_path: Path) -
 
 
 def test_of_each_module_one_test_runs_on_postgres_and_of_those_about_the_database_all(tmp_path: Path) -> None:
-    for module in ("flow/test_notes.py", "flow/test_at_once.py", "storage/test_jobs.py"):
+    for module in (
+        "flow/test_notes.py",
+        "flow/test_at_once.py",
+        "storage/test_jobs.py",
+        "storage/postgres/test_locks.py",
+    ):
         (tmp_path / "tests" / module).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tests" / module).write_text(ON_BOTH, "utf-8")
     options = ("-p", "tests.both_databases", "--rootdir", str(tmp_path), "--import-mode=importlib")
 
-    # Of two tests on either database one is left out, in one of the three.
-    assert "11 passed, 1 deselected" in _pytest(tmp_path, *options, "-m", "not soak")
-    assert "1 passed, 11 deselected" in _pytest(tmp_path, *options, "-m", "soak")
+    # Of three cases on PostgreSQL two are left out in the first module, and the second row in the next two.
+    assert "20 passed, 4 deselected" in _pytest(tmp_path, *options, "-m", "not soak")
+    assert "4 passed, 20 deselected" in _pytest(tmp_path, *options, "-m", "soak")
 
 
 def test_only_modules_that_exist_are_run_on_both_databases() -> None:

@@ -90,6 +90,7 @@ def test_a_changed_byte_is_refused_or_changes_nothing_that_is_read(
         lambda lines: lines[:0],
     ],
 )
+@pytest.mark.sampled(every=2)
 def test_lines_that_were_moved_added_or_taken_away_are_refused(
     small: Path, worlds: Worlds, tmp_path: Path, spoil: Callable[[list[bytes]], list[bytes]]
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_healthy_runlore_has_every_check_fine(world: World) -> None:
         "embedding",
         "promoted skills",
         "skills",
+        "still true",
         "mounts",
         "jobs",
         "models",

@@ -197,6 +197,7 @@ def exported(tmp_path: Path, whole_export: bytes) -> Path:
 @pytest.mark.req("REC-5", "REC-8")
 @pytest.mark.parametrize("is_empty", [True, False])
 @pytest.mark.parametrize("spoil", MALFORMED, ids=lambda spoil: spoil.__name__.strip("_"))
+@pytest.mark.sampled(every=2)
 def test_a_file_that_says_what_cannot_be_is_refused_whole(
     sqlite_world: World, exported: Path, spoil: Callable[[Any], Any], is_empty: bool
 ) -> None:

@@ -5,10 +5,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from runlore.daemon.parts import Parts
 from runlore.ports.model import Models, Question, Reply
 from runlore.ports.store import Snapshot, Store, Transaction
 from tests.flow.dying import Died
+
+# How many of the points a walk goes on by: here some, in the long ring all.
+WALKED = pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.soak)])
 
 
 class Fuse:
@@ -23,6 +28,13 @@ class Fuse:
         self.passed.append(point)
         if self._burns_at is not None and len(self.passed) > self._burns_at:
             raise Died
+
+    def points(self, step: int) -> list[int]:
+        """Points to die at: all of those that were passed, or with a larger step so many-th of the writes.
+        To die before a read is to die behind the last write."""
+        return [at for at, point in enumerate(self.passed) if step == 1 or point != "before a snapshot"][
+            ::step
+        ]
 
 
 class DyingStore:

@@ -22,8 +22,7 @@ from runlore.domain.record import RecordId
 from runlore.domain.text.analysis import terms_of
 from runlore.models.embedding import open_embedder
 from runlore.ports import operations as ops
-from runlore.ports.dense import Embedded
-from runlore.ports.embedder import EmbeddingBackend, EmbeddingProvider
+from runlore.ports.embedder import Embedded, EmbeddingBackend, EmbeddingProvider
 from tests.model_server import ModelServer, Received, Reply, sends
 from tests.world import World
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from runlore.daemon.background.jobs import do_due_jobs
 from runlore.domain.policies.policy import PolicyName
@@ -10,13 +12,18 @@ from runlore.domain.record import JsonObject, Kind, Record
 from runlore.domain.records.visibility import hidden_because
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
+from runlore.flow.skills.library import every_skill
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelPurpose, Question
+from tests.agents.transcripts.claude_lines import Claude
+from tests.agents.transcripts.transcript_files import read, write
+from tests.flow.telling import bring
 from tests.world import World
 
 PAGE = "https://example.org/page"
-PIECE_CHARS_MAX = 1_500
+PIECE_CHARS_MAX, TITLE_CHARS = 1_500, 100
 _numbers = count(1)
+_own_requests: set[str] = set()
 
 # Everything that a policy may allow: each kind is published for prompts at once, whoever brings it.
 BOLDEST: JsonObject = {
@@ -178,12 +185,13 @@ def written_and_read(world: World, text: str) -> None:
 def pasted_in_a_fence(world: World, text: str) -> None:
     """The user pastes it between marks."""
     fence = "`" * max(3, 1 + max(map(len, _ticks(text)), default=0))
-    _run(world, f"What is wrong with this?\n\n{fence}\n{text}\n{fence}\n", says="I have read it.")
+    asked = f"What is wrong with this?\n\n{fence}\n{text}\n{fence}\n"
+    _run(world, asked, says="I have read it.", is_own=False)
 
 
 def asked_without_a_label(world: World, text: str) -> None:
     """The user types it."""
-    _run(world, text, says="I will not do that.")
+    _run(world, text, says="I will not do that.", is_own=False)
 
 
 def posted_by_an_agent(world: World, text: str) -> None:
@@ -194,6 +202,33 @@ def posted_by_an_agent(world: World, text: str) -> None:
 def posted_by_an_operator(world: World, text: str) -> None:
     """A program with an operator's token posts it as candidates of each kind."""
     _post(world.operator.create_candidate, text)
+
+
+def in_a_transcript(before: str, behind: str = "") -> Callable[[World, str], None]:
+    """A transcript has it in the user's place between these words, and the agent repeats it."""
+
+    def way(world: World, text: str) -> None:
+        claude = Claude(session=f"told-{next(_numbers)}")
+        lines = (claude.user("Go on"), claude.user(f"{before}{text}{behind}"), claude.says(text))
+        with TemporaryDirectory() as folder:
+            runs = read(write(Path(folder, "told.jsonl"), lines))
+        bring(world, *runs, source=f"told-{next(_numbers)}")
+
+    way.__name__ = f"in_a_transcript_{before.strip('<').split()[0].partition('>')[0]}"
+    return way
+
+
+def in_a_skill(world: World, text: str) -> None:
+    """A skill that somebody offers has it."""
+    body = f"---\nname: deploy-{next(_numbers)}\ndescription: How it is deployed\n---\n\n{text}\n"
+    world.operator.import_skill(ops.ImportSkill(text=body, source="https://example.org/skills"))
+
+
+def in_a_title(world: World, text: str) -> None:
+    """A session is called so, and the agent repeats it."""
+    session = ops.NewSession(title=" ".join(text.split())[:TITLE_CHARS])
+    session_id = world.agent.create_session(session).session_id
+    _run(world, "Hello", says=text, session_id=session_id)
 
 
 WAYS: Mapping[str, Callable[[World, str], None]] = {
@@ -214,17 +249,35 @@ WAYS: Mapping[str, Callable[[World, str], None]] = {
     "in a name": called_so,
     "printed by a command of the agent's": echoed_by_the_agent,
     "written by one session, read by another": written_and_read,
+    "in a title": in_a_title,
     "pasted in a fence": pasted_in_a_fence,
     "typed by the user": asked_without_a_label,
     "posted by an agent": posted_by_an_agent,
     "posted with an operator's token": posted_by_an_operator,
 }
 
+# Of these no model makes candidates; skills and suggestions could be made of them.
+IMPORTED: Mapping[str, Callable[[World, str], None]] = {
+    "told by a teammate": in_a_transcript("<teammate-message from='bo'>", "</teammate-message>"),
+    "told by a task": in_a_transcript("<task-notification><result>", "</result></task-notification>"),
+    "told by a hook": in_a_transcript("Stop hook feedback:\n"),
+    "printed by a command of the user's": in_a_transcript("<bash-stdout>", "</bash-stdout>"),
+    "in a skill": in_a_skill,
+}
+
+
+def usable_skills(world: World) -> list[str]:
+    """The skills that a prompt or an agent may be given."""
+    with world.parts.store.snapshot() as snapshot:
+        return [each.name for each in every_skill(snapshot) if each.is_usable]
+
 
 def visible(world: World) -> list[Record]:
-    """Everything that may reach a prompt, in whatever scope."""
+    """Everything that may reach a prompt, in whatever scope, but for what the user asks in each of the
+    sessions: said so often, it is a wish."""
     now = world.clock.now()
-    return [record for record in world.stored().values() if hidden_because(record, now) is None]
+    found = [record for record in world.stored().values() if hidden_because(record, now) is None]
+    return [record for record in found if record.summary not in _own_requests]
 
 
 def _run(
@@ -233,7 +286,11 @@ def _run(
     *calls: tuple[str, JsonObject, str],
     says: str,
     session_id: SessionId | None = None,
+    is_own: bool = True,
 ) -> SessionId:
+    """One run. `is_own`: its request holds nothing of the attacker's."""
+    if is_own:
+        _own_requests.add(request)
     if session_id is None:
         session_id = world.session(f"talk-{next(_numbers)}").session_id
     run = world.run(request, session_id=session_id)

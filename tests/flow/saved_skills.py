@@ -15,7 +15,7 @@ from runlore.flow.skills.saving import Saving, save
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.skill_files import ReadSkill
 from runlore.ports.store import Transaction
-from runlore.skill_files.skill_text import read_skill
+from runlore.skill_files.front_matter import read_skill
 from tests.domain.skill_curating.drafts import body_of
 from tests.flow.telling import Call, call, suggested, suggestion
 from tests.world import World

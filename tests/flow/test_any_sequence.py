@@ -63,7 +63,7 @@ def machine(settings: Settings, tmp_path: Path) -> type[RuleBasedStateMachine]:
     "LRN-11",
 )
 def test_any_sequence_of_operations_leaves_a_whole_store(machine: type[RuleBasedStateMachine]) -> None:
-    run_state_machine_as_test(machine, settings=hypothesis_settings(max_examples=6, stateful_step_count=40))
+    run_state_machine_as_test(machine, settings=hypothesis_settings(max_examples=4, stateful_step_count=40))
 
 
 @pytest.mark.soak

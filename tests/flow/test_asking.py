@@ -14,7 +14,7 @@ from runlore.daemon.wiring import open_parts
 from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.flow.model_budget import BudgetedModels, budget_day, budget_renews_at, usage_on
 from runlore.ports.model import ModelFailure, ModelPurpose, Models, Question, Reply
-from runlore.ports.service_store import DayUse
+from runlore.ports.store import DayUse
 from tests.fakes import START
 from tests.flow.dying import Died
 from tests.model_server import PROTOCOLS, USAGE, ModelServer, fails, model_server, refuses, says

@@ -17,8 +17,8 @@ from runlore.domain.errors import Conflict, RunloreError
 from runlore.domain.record import Record, State, StateReason
 from runlore.domain.records.audit import Act
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.flow.publish.decide import sweep
 from runlore.flow.publish.forget import forget
-from runlore.flow.publish.undo import sweep
 from runlore.ports import operations as ops
 from tests.fakes import START
 from tests.flow.reference import breaches
@@ -26,7 +26,8 @@ from tests.flow.waiting import until_somebody_waits_for_a_lock
 from tests.waiting import PATIENCE_S
 from tests.world import World, decision, found, replayed
 
-ROUNDS = 25
+# How often two meet: enough on every run for both orders to occur, and the long ring meets them more often.
+ROUNDS = pytest.mark.parametrize("rounds", [8, pytest.param(60, marks=pytest.mark.soak)])
 
 
 @pytest.fixture
@@ -49,8 +50,11 @@ Two = tuple[Application, Application]
 
 
 @pytest.mark.req("LAY-1", "LRN-6", "OPS-4")
-def test_of_two_rival_proposals_confirmed_at_once_one_becomes_active(world: World, two: Two) -> None:
-    for number in range(ROUNDS):
+@ROUNDS
+def test_of_two_rival_proposals_confirmed_at_once_one_becomes_active(
+    world: World, two: Two, rounds: int
+) -> None:
+    for number in range(rounds):
         key = f"editor {number}"
         rivals = [world.propose(key, value) for value in ("vim", "emacs")]
 
@@ -63,8 +67,9 @@ def test_of_two_rival_proposals_confirmed_at_once_one_becomes_active(world: Worl
 
 
 @pytest.mark.req("LRN-5")
-def test_two_equal_proposals_confirmed_at_once_end_as_one_record(world: World, two: Two) -> None:
-    for number in range(ROUNDS):
+@ROUNDS
+def test_two_equal_proposals_confirmed_at_once_end_as_one_record(world: World, two: Two, rounds: int) -> None:
+    for number in range(rounds):
         twins = [found(caller, f"The port of service {number} is 8080") for caller in two]
 
         told = at_once(*(_confirming(*pair) for pair in zip(two, twins, strict=True)))
@@ -78,8 +83,9 @@ def test_two_equal_proposals_confirmed_at_once_end_as_one_record(world: World, t
 
 @pytest.mark.req("REC-5", "LAY-1")
 @pytest.mark.parametrize("rival", ["reject", "confirm"])
-def test_one_decision_on_a_candidate_wins(world: World, two: Two, rival: str) -> None:
-    for number in range(ROUNDS):
+@ROUNDS
+def test_one_decision_on_a_candidate_wins(world: World, two: Two, rounds: int, rival: str) -> None:
+    for number in range(rounds):
         candidate = world.propose(f"editor {number}", "vim")
         wanted = decision(candidate, expected_revision=1)
 
@@ -91,10 +97,11 @@ def test_one_decision_on_a_candidate_wins(world: World, two: Two, rival: str) ->
 
 
 @pytest.mark.req("LAY-1")
+@ROUNDS
 def test_a_confirmation_and_the_rollback_of_what_it_replaces_exclude_each_other(
-    world: World, two: Two
+    world: World, two: Two, rounds: int
 ) -> None:
-    for number in range(ROUNDS):
+    for number in range(rounds):
         old = world.profile(f"editor {number}", "vim")
         new = world.propose(f"editor {number}", "emacs")
 
@@ -112,10 +119,11 @@ def test_a_confirmation_and_the_rollback_of_what_it_replaces_exclude_each_other(
 
 @pytest.mark.req("LAY-3")
 @pytest.mark.parametrize("rival", ["rollback", "forget"])
+@ROUNDS
 def test_a_merge_is_confirmed_with_all_of_its_sources_or_not_at_all(
-    world: World, two: Two, rival: str
+    world: World, two: Two, rounds: int, rival: str
 ) -> None:
-    for number in range(ROUNDS):
+    for number in range(rounds):
         texts = [f"Service {number} uses canary releases {how}" for how in ("at night", "on Mondays")]
         sources = [world.fact(text, topic_tags=("canary", f"service {number}")) for text in texts]
         (merge,) = world.proposals()
@@ -139,8 +147,9 @@ def test_a_merge_is_confirmed_with_all_of_its_sources_or_not_at_all(
 
 
 @pytest.mark.req("LAY-3", "LAY-4")
-def test_one_set_of_sources_gets_one_proposal_however_many_ask(world: World, two: Two) -> None:
-    for number in range(ROUNDS):
+@ROUNDS
+def test_one_set_of_sources_gets_one_proposal_however_many_ask(world: World, two: Two, rounds: int) -> None:
+    for number in range(rounds):
         scope = Scope(ScopeKind.PROJECT, f"service {number}")
         for how in ("at night", "on Mondays"):
             world.fact(f"It uses canary releases {how}", topic_tags=("canary", "releases"), scope=scope)
@@ -177,8 +186,11 @@ def test_what_is_forgotten_while_a_merge_of_it_is_worked_out_does_not_come_back(
 
 
 @pytest.mark.req("OPS-4")
-def test_the_same_call_from_two_at_once_has_one_effect_and_one_answer(world: World, two: Two) -> None:
-    for number in range(ROUNDS):
+@ROUNDS
+def test_the_same_call_from_two_at_once_has_one_effect_and_one_answer(
+    world: World, two: Two, rounds: int
+) -> None:
+    for number in range(rounds):
         proposal = ops.ProfileProposal(
             key=f"editor {number}", value="vim", reason="said so", idempotency_key=f"propose {number}"
         )
@@ -196,7 +208,7 @@ def test_the_same_call_from_two_at_once_has_one_effect_and_one_answer(world: Wor
         rolled = at_once(*(partial(caller.rollback, back) for caller in two))
         assert isinstance(rolled[0], ops.RollbackAnswer)
         assert rolled[0] == rolled[1]
-    assert len(world.stored()) == ROUNDS
+    assert len(world.stored()) == rounds
     assert_whole(world)
 
 

@@ -11,12 +11,14 @@ from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelPurpose
 from tests.flow.poisoning import (
+    IMPORTED,
     WAYS,
     Obeying,
     asked_without_a_label,
     embolden,
     pasted_in_a_fence,
     posted_by_an_operator,
+    usable_skills,
     visible,
     work,
 )
@@ -78,11 +80,14 @@ def shown(world: World) -> list[str]:
     return texts
 
 
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("way", WAYS.values(), ids=lambda way: way.__name__)
 def test_no_hostile_text_reaches_a_prompt(
-    world: World, obeying: Obeying, way: Callable[[World, str], None]
+    world: World, obeying: Obeying, way: Callable[[World, str], None], step: int
 ) -> None:
-    for text in HOSTILE:
+    # Among the ways each text is brought in by several.
+    texts = HOSTILE[list(WAYS.values()).index(way) % step :: step]
+    for text in texts:
         obeying.text = text
         way(world, text)
         work(world)
@@ -92,7 +97,7 @@ def test_no_hostile_text_reaches_a_prompt(
     assert shown(world) == []
     waiting = [record for record in world.stored().values() if record.state is State.CONSTRAINED]
     learned = [record for record in waiting if record.kind is not Kind.RUN_SUMMARY]
-    assert len(learned) >= len(HOSTILE)
+    assert len(learned) >= len(texts)
     assert all(record.provenance.tainted for record in learned)
 
 
@@ -108,6 +113,21 @@ def test_a_quiet_text_from_outside_does_not_either(
 
     assert visible(world) == []
     assert shown(world) == []
+
+
+@pytest.mark.req("TNT-7")
+@pytest.mark.parametrize("way", IMPORTED.values(), ids=lambda way: way.__name__)
+def test_no_text_of_a_transcript_or_a_skill_reaches_a_prompt(
+    sqlite_world: World, way: Callable[[World, str], None]
+) -> None:
+    for text in (*HOSTILE, *QUIET):
+        way(sqlite_world, text)
+        work(sqlite_world)
+        sqlite_world.clock.advance(seconds=1)
+    sqlite_world.operator.suggest(ops.SuggestRequest(enhance=False))
+
+    assert visible(sqlite_world) == []
+    assert usable_skills(sqlite_world) == []
 
 
 def test_the_model_was_asked_and_the_judge_would_have_let_it_pass(world: World, obeying: Obeying) -> None:

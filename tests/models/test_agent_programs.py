@@ -199,11 +199,11 @@ def test_the_real_program_is_asked_without_tools_and_leaves_nothing_to_learn_fro
     lore = Runlore(clean_home / "runlore")
     with model_server(says(json.dumps(GOOD))) as server:
         use_server(server, clean_home, monkeypatch)
-        lore.installed("connect", name)
+        lore.forked("connect", name)
         try:
             reply = configured(lore.home, name).ask(question(timeout_s=PATIENCE_S))
         finally:
-            lore.installed("down")
+            lore.forked("down")
 
     assert reply.output == GOOD
     assert reply.usage.input_tokens > 0

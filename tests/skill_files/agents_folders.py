@@ -4,9 +4,9 @@ from pathlib import Path
 
 from runlore.ports.skill_files import SkillMounts
 from runlore.skill_files.disk import Disk
+from runlore.skill_files.front_matter import read_skill
 from runlore.skill_files.mount_lists import MountLists
 from runlore.skill_files.mounts import FolderMounts
-from runlore.skill_files.skill_text import read_skill
 from tests.skill_files.skill_folders import QuickDisk
 
 

@@ -12,8 +12,7 @@ from runlore.domain.errors import Invalid
 from runlore.domain.skill import SkillDocument
 from runlore.domain.skill_document import render_document
 from runlore.domain.taint import Provenance
-from runlore.skill_files.front_matter import decode_file, front_matter_of
-from runlore.skill_files.skill_text import read_skill
+from runlore.skill_files.front_matter import decode_file, front_matter_of, read_skill
 from tests.domain.skill_document.any_skill_document import DOCUMENTS, HOSTILE, PROVENANCES, texts
 
 pytestmark = pytest.mark.req("SKL-8")

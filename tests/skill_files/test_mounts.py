@@ -16,9 +16,9 @@ from runlore.domain.skill import SkillDocument
 from runlore.domain.skill_document import render_document
 from runlore.ports.skill_files import Mounted, MountState
 from runlore.skill_files.disk import Disk
+from runlore.skill_files.front_matter import read_skill
 from runlore.skill_files.locations import PLACES, Level, looked_in, mount_folders
-from runlore.skill_files.seal import Mark, Seal
-from runlore.skill_files.skill_text import read_skill
+from runlore.skill_files.mount_lists import Mark, Seal
 from tests.domain.skill_document.any_skill_document import DOCUMENTS, texts
 from tests.skill_files.agents_folders import body, lists, mounts, tree
 from tests.skill_files.disks import Crash, DyingDisk, KeptDisk, WatchedDisk
@@ -457,7 +457,7 @@ def test_two_folders_reach_every_agent() -> None:
     both = mount_folders("/base")
 
     assert both == ("/base/.agents/skills", "/base/.claude/skills")
-    assert sorted(PLACES) == ["claude-code", "codex", "cursor", "gemini", "opencode"]
+    assert sorted(PLACES) == ["claude-code", "codex", "copilot", "cursor", "gemini", "opencode"]
     for agent in PLACES:
         for level in Level:
             looked = looked_in("/base", level, agent)

@@ -10,8 +10,7 @@ import pytest
 
 from runlore.ports.skill_files import Mounted, MountState
 from runlore.skill_files.locations import files_beside
-from runlore.skill_files.mount_lists import MountLists
-from runlore.skill_files.seal import Mark, Seal
+from runlore.skill_files.mount_lists import Mark, MountLists, Seal
 from tests.skill_files.agents_folders import body, mounts, tree
 from tests.skill_files.disks import Crash, DyingDisk, WatchedDisk
 from tests.skill_files.skill_folders import QuickDisk, text_of

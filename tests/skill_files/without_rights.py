@@ -7,7 +7,7 @@ import os
 import sys
 
 from runlore.domain.errors import Unavailable
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.skill_files.mount_lists import MountLists
 from runlore.skill_files.mounts import FolderMounts
 from runlore.skill_files.root import SkillRoot

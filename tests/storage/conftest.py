@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runlore.ports.store import Store
+from tests.state_roots import lay_state_root
 from tests.storage.places import Place, PostgresPlace, SqlitePlace
 
 
@@ -14,6 +15,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """An empty database of either kind."""
     found: Place
     if request.param == "sqlite":
+        lay_state_root(tmp_path / "home")
         found = SqlitePlace(tmp_path / "home")
     else:
         found = PostgresPlace(request.getfixturevalue("postgres_database"))

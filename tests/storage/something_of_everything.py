@@ -41,8 +41,8 @@ from runlore.domain.suggestion import (
     Trigger,
 )
 from runlore.domain.taint import TRUSTED, Provenance
-from runlore.ports.service_store import Switch
-from runlore.ports.store import Answer, Store, Transaction
+from runlore.domain.worth.outcome import SaidOutcome
+from runlore.ports.store import Answer, Store, Switch, Transaction
 from tests.builders import appended, changed, confirmed, episode, fact, preference, proposed
 from tests.fakes import START
 
@@ -222,6 +222,7 @@ def _fill_runs(tx: Transaction, runs: int) -> None:
         tx.journal.append(SESSION, run(number).run_id, entries, START)
         tx.pointers.put([pointer_to(memory(number))])
         tx.runs.put_receipt(_receipt(number))
+        tx.outcomes.put(run(number), SaidOutcome.GOOD)
         tx.captures.put(capture(number))
         tx.outside_words.record(run(number).run_id, START, {"https://example.org": [number, -number]})
         tx.mined_runs.put(mined(number))

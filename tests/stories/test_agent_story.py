@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from runlore.config.settings import Settings
+from runlore.domain.prompts.injected import closing_line, opening_line
 from runlore.domain.prompts.projection import SectionName
-from runlore.domain.prompts.sections import closing_line, opening_line
 from runlore.domain.run import RunId, RunStatus
 from runlore.ports import operations as ops
 from tests.flow.child_scene import repository

@@ -176,7 +176,7 @@ def test_a_file_that_names_no_token_gets_a_new_one(parts: Parts, left: bytes) ->
 
     assert renewed != secret
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert TokenBook(parts.store, is_alone=True).caller(renewed).actor == "operator-2"
+    assert TokenBook(parts.store, is_alone=True).authenticate(renewed).actor == "operator-2"
 
 
 @pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("elsewhere", path)])
@@ -203,7 +203,7 @@ def test_a_token_with_a_limit_is_not_the_operators_own(parts: Parts) -> None:
 
     renewed = operator_secret(parts)
 
-    assert TokenBook(parts.store, is_alone=True).caller(renewed) == operator.caller
+    assert TokenBook(parts.store, is_alone=True).authenticate(renewed) == operator.caller
 
 
 def test_a_lost_operators_token_stays_good_and_the_log_says_so(
@@ -215,7 +215,7 @@ def test_a_lost_operators_token_stays_good_and_the_log_says_so(
 
     renewed = operator_secret(parts)
 
-    assert TokenBook(parts.store, is_alone=True).caller(lost).actor == "operator"
+    assert TokenBook(parts.store, is_alone=True).authenticate(lost).actor == "operator"
     assert "operator-2" in caplog.text
     assert "token revoke" in caplog.text
     assert lost not in caplog.text
@@ -256,13 +256,13 @@ def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered(parts: 
     store: Any = MeanwhileRevoked(parts.store)
     book = TokenBook(store, is_alone=True)
 
-    book.caller(secret)
-    assert book.cached_caller(secret) is not None
+    book.authenticate(secret)
+    assert book.authenticate_from_cache(secret) is not None
     book.invalidate()
     store.book = book
-    book.caller(secret)
+    book.authenticate(secret)
 
-    assert book.cached_caller(secret) is None
+    assert book.authenticate_from_cache(secret) is None
 
 
 def test_what_no_token_names_is_not_remembered(parts: Parts) -> None:
@@ -270,8 +270,8 @@ def test_what_no_token_names_is_not_remembered(parts: Parts) -> None:
 
     for secret in ("", "x", "x" * 100_000, "\ud800"):
         with pytest.raises(Denied):
-            book.caller(secret)
-        assert book.cached_caller(secret) is None
+            book.authenticate(secret)
+        assert book.authenticate_from_cache(secret) is None
 
 
 @pytest.mark.req("OPS-6")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runlore.config.settings import Settings
+from runlore.domain.prompts.injected import INTRO
 from runlore.domain.prompts.projection import SectionName
-from runlore.domain.prompts.sections import INTRO
 from tests.flow.poisoning import BOLDEST
 from tests.model_server import KEY, KEY_VARIABLE, ModelServer, model_server
 from tests.stories.learning import Learner, Model, sections_of, started

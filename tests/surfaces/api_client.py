@@ -30,6 +30,7 @@ from runlore.daemon.wiring import open_parts
 from runlore.domain.access import Caller, Role
 from runlore.domain.scope import Scope
 from runlore.ports.operations import NewToken
+from tests.state_roots import lay_state_root
 from tests.surfaces.api_conformance import check
 from tests.surfaces.command_line import Runlore
 from tests.waiting import PATIENCE_S
@@ -173,6 +174,8 @@ def serving(
     **parts: Any,
 ) -> Iterator[Api]:
     """Serve a state root in a thread, over a unix socket and over TCP, with its parts `fitted` first."""
+    if not settings.database_url:
+        lay_state_root(settings.state_root)
     opened = fitted(open_parts(replace(settings, server=server or ServerSettings()), **parts))
     with tempfile.TemporaryDirectory(prefix="runlore-") as folder:
         path = f"{folder}/api.sock"

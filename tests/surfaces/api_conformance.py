@@ -36,6 +36,28 @@ def check(method: str, path: str, *, status: int, media: str, body: bytes) -> No
     elif "schema" in content.get(media, {}):
         told_body = json.loads(body) if media.endswith("json") else body.decode()
         validator(json.dumps(content[media]["schema"])).validate(told_body)
+        untold = list(_untold(told_body, content[media]["schema"]))
+        assert untold == [], f"{method} {route.path} does not tell of {untold}"
+
+
+def _untold(value: Any, schema: dict[str, Any], path: str = "") -> Iterator[str]:
+    """The fields of an answer that the document does not tell of."""
+    if "$ref" in schema:
+        yield from _untold(
+            value, document()["components"]["schemas"][schema["$ref"].rpartition("/")[2]], path
+        )
+    elif choices := schema.get("anyOf") or schema.get("oneOf"):
+        yield from min((list(_untold(value, each, path)) for each in choices), key=len)
+    elif isinstance(value, list) and "items" in schema:
+        for item in value:
+            yield from _untold(item, schema["items"], f"{path}[]")
+    elif isinstance(value, dict) and (told := schema.get("properties")) is not None:
+        more = schema.get("additionalProperties")
+        for name, part in value.items():
+            if name in told:
+                yield from _untold(part, told[name], f"{path}.{name}")
+            elif more is None:
+                yield f"{path}.{name}"
 
 
 def _events(stream: str) -> Iterator[dict[str, str]]:

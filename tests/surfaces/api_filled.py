@@ -158,6 +158,8 @@ def readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     yield "/v1/review", {}, answers.write(inside.review_list(ops.ReviewRequest()))
     yield "/v1/inbox", {}, answers.write(inside.inbox(ops.InboxRequest()))
     yield "/v1/memory/radar/log", {}, answers.write(inside.radar_log())
+    yield "/v1/value", {}, answers.write(inside.value(ops.ValueRequest()))
+    yield "/v1/repeats", {}, answers.write(inside.repeats(ops.RepeatsRequest()))
     yield from learning_readings(filled)
     yield from session_readings(filled)
     yield from run_readings(filled)

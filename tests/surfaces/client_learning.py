@@ -91,6 +91,9 @@ def learning(both: Both, session_id: SessionId, run_id: RunId) -> None:
     dry = ops.MatchingRevocation(filters=ops.LearningFilters(kinds=frozenset({Kind.DECISION})), dry_run=True)
     assert [record.record_id for record in both.read("revoke_matching", dry).items] == [other.record_id]
     assert both.do("revoke_matching", replace(dry, dry_run=False, reason="gone")).dry_run is False
+    clearance = ops.OriginClearance(origin="https://example.org/page", dry_run=True)
+    assert both.read("clear_origin", clearance) == ops.Cleared(items=(), dry_run=True)
+    assert both.do("clear_origin", replace(clearance, dry_run=False, reason="read")).items == ()
     assert both.do("revoke", ops.Decision(record_id=newer.record_id)).state is State.TOMBSTONED
     automation(both, session_id)
 
@@ -244,6 +247,7 @@ def learning_mistakes(waiting: RecordId) -> Iterator[tuple[Any, ...]]:
         ),
         ("revoke_matching", ops.MatchingRevocation(filters=ops.LearningFilters())),
         ("revoke_matching", ops.MatchingRevocation(filters=ops.LearningFilters(text=" "))),
+        ("clear_origin", ops.OriginClearance(origin=" ")),
         ("test_policy", ops.PolicyTrial(name=PolicyName.LEARNING, policy={"mode": "bold"})),
         ("test_policy", ops.PolicyTrial(name=PolicyName.RETENTION, policy={})),
         ("backfill_capture", ops.BackfillRequest(session_id=SessionId("none"))),

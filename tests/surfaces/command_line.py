@@ -20,6 +20,7 @@ import psycopg
 
 from runlore.cli.main import run
 from tests import forked
+from tests.state_roots import lay_state_root
 from tests.waiting import PATIENCE_S
 
 PROGRAM = Path(sys.executable).with_name("runlore")
@@ -98,6 +99,7 @@ class Runlore:
 
     def serve(self, *arguments: str) -> Json:
         """Start a daemon in a process of its own: what it tells when it is ready. `down` ends it."""
+        self._lay_root()
         ours, theirs = os.pipe()
         words = ("up", "--json", *(arguments or ("--port", "0")))
         try:
@@ -146,6 +148,7 @@ class Runlore:
 
     def propose(self, key: str, value: str, *more: str, reason: str = "they said so") -> str:
         """A profile candidate's id."""
+        self._lay_root()
         proposal = ("--key", key, "--value", value, "--reason", reason)
         return str(self.json("memory", "profile", "propose", *proposal, *more)["record_id"])
 
@@ -159,6 +162,7 @@ class Runlore:
 
     def find(self, summary: str, *more: str, repo_slug: str = "acme/atlas") -> str:
         """A radar finding's id: the way in for semantic candidates."""
+        self._lay_root()
         source = ("--repo-slug", repo_slug, "--source-handle", "hn", "--source-url", "https://example.org/1")
         made = self.items("memory", "radar", "add", "--summary", summary, *source, *more)
         return str(made[1]["record_id"])
@@ -190,6 +194,10 @@ class Runlore:
             if path.is_file() and not path.name.startswith(STORE_FILES)
         }
         return {"tables": self._tables(), "files": files}
+
+    def _lay_root(self) -> None:
+        if not self.database_url and "RUNLORE_URL" not in self.environment:
+            lay_state_root(self.home)
 
     def _tables(self) -> dict[str, list[str]]:
         if self.database_url:

@@ -74,6 +74,7 @@ TAKEN = {
     "learning verify": {"ID", "--evidence", "--on-my-word", "--revalidate-at", "--reason", "--both-hold"},
     "learning feedback": {"ID", "VERDICT", "--run", "--note"},
     "learning revoke-matching": {"--kind", "--scope", "--rule", "--reason", "--dry-run", "--yes"},
+    "learning clear-origin": {"ORIGIN", "--reason", "--dry-run", "--yes"},
     "skill list": {"--state", "--status", "--origin", "--session", "--limit", "--cursor"},
     "skill view": {"NAME"},
     "skill match": {"QUERY", "--session", "--limit"},

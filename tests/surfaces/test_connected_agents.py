@@ -1,11 +1,12 @@
-"""The real Claude Code, Codex, Gemini CLI and opencode, connected: memory in their requests, their sessions
-kept once. The last two take minutes to start, and are tried in `make soak`."""
+"""The real Claude Code, Codex, Gemini CLI, opencode and Copilot CLI, connected: memory in their requests,
+their sessions kept once. The last three take long to start, and are tried in `make soak`."""
 
 import json
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,7 @@ GEMINI = """{{
 }}
 """
 OPENCODE = """{{
+  "$schema": "https://opencode.ai/config.json",
   // mine
   "autoupdate": false,
   "share": "disabled",
@@ -61,11 +63,16 @@ OPENCODE = """{{
   }}
 }}
 """
+COPILOT = """{{
+  "mcpServers": {{}}
+}}
+"""
 SETTINGS = {
     "claude-code": (".claude/settings.json", CLAUDE),
     "codex": (".codex/config.toml", CODEX),
     "gemini": (".gemini/settings.json", GEMINI),
     "opencode": (".config/opencode/opencode.json", OPENCODE),
+    "copilot": (".copilot/mcp-config.json", COPILOT),
 }
 
 
@@ -77,7 +84,8 @@ def home(clean_home: Path) -> Iterator[Path]:
     (clean_home / "skill").mkdir()
     (clean_home / "skill" / "SKILL.md").write_text(SKILL)
     yield clean_home
-    Runlore(clean_home / "runlore").installed("down")
+    for name in ("runlore", ".runlore"):
+        Runlore(clean_home / name).forked("down")
 
 
 def files_of(home: Path) -> dict[str, bytes]:
@@ -94,6 +102,7 @@ def ask(agent: str, prompt: str, home: Path, server: ModelServer) -> None:
         "gemini": ["gemini", "-p", prompt],
         # What it is given as an argument it puts in quotes.
         "opencode": ["opencode", "run"],
+        "copilot": ["copilot", "-p", prompt, "--allow-all-tools"],
     }[agent]
     environment = {
         **{name: value for name, value in os.environ.items() if name in KEPT},
@@ -106,6 +115,9 @@ def ask(agent: str, prompt: str, home: Path, server: ModelServer) -> None:
         "GEMINI_API_KEY": "nobody-knows-it",
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
         "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "COPILOT_PROVIDER_BASE_URL": server.base_url(),
+        "COPILOT_MODEL": "gpt-4",
+        "COPILOT_OFFLINE": "true",
     }
     done = subprocess.run(
         [str(AGENT_PROGRAMS / words[0]), *words[1:]],
@@ -149,6 +161,7 @@ def runs(runlore: Runlore, agent: str) -> list[str]:
         "codex",
         pytest.param("gemini", marks=pytest.mark.soak),
         pytest.param("opencode", marks=pytest.mark.soak),
+        pytest.param("copilot", marks=pytest.mark.soak),
     ],
 )
 def test_an_agent_is_told_what_a_person_confirmed_of_its_last_session(agent: str, home: Path) -> None:
@@ -160,7 +173,7 @@ def test_an_agent_is_told_what_a_person_confirmed_of_its_last_session(agent: str
             (home / name).parent.mkdir(parents=True)
             (home / name).write_text(settings.format(url=server.base_url()))
         before = files_of(home)
-        runlore.installed("connect", agent)
+        runlore.forked("connect", agent)
 
         ask(agent, SAID, home, server)
         until(lambda: runs(runlore, agent) == ["completed"], told=lambda: runs(runlore, agent))
@@ -173,7 +186,7 @@ def test_an_agent_is_told_what_a_person_confirmed_of_its_last_session(agent: str
 
         assert "deploy the billing service on Fridays" in requests(server)
         until(lambda: runs(runlore, agent) == ["completed"] * 2, told=lambda: runs(runlore, agent))
-        runlore.installed("disconnect", agent)
+        runlore.forked("disconnect", agent)
 
     assert {name: content for name, content in files_of(home).items() if name in before} == before
     assert "runlore" not in "".join(content.decode() for content in files_of(home).values())
@@ -195,6 +208,7 @@ def install_plugin(agent: str, home: Path) -> None:
         )
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("agent", ["claude-code", "codex"])
 def test_one_plugin_serves_both_and_changes_none_of_their_files(agent: str, home: Path) -> None:
     lore = home / ".runlore"
@@ -206,7 +220,7 @@ def test_one_plugin_serves_both_and_changes_none_of_their_files(agent: str, home
                 (home / name).write_text(settings.format(url=server.base_url()))
             install_plugin(agent, home)
             before = files_of(home)
-            runlore.installed("connect", agent, "--plugin")
+            runlore.forked("connect", agent, "--plugin")
             assert files_of(home) == before
             runlore.json(
                 "remember", "We deploy the billing service on Fridays", "--yes", "--scope", "workspace"
@@ -224,11 +238,11 @@ def test_one_plugin_serves_both_and_changes_none_of_their_files(agent: str, home
             assert not (lore / "agents" / f"{agent}.sh").exists()
         assert "hook.py" not in "".join(content.decode() for content in files_of(home).values())
     finally:
-        runlore.installed("down")
+        runlore.forked("down")
 
 
-def list_codex_hooks(home: Path) -> dict[str, tuple[str, str]]:
-    """The hooks as the real Codex knows them: by their keys their hashes, and whether it trusts them."""
+def ask_codex(method: str, **params: object) -> Any:
+    """What the real Codex says of itself."""
     asked = [
         {
             "id": 1,
@@ -239,7 +253,7 @@ def list_codex_hooks(home: Path) -> dict[str, tuple[str, str]]:
             },
         },
         {"method": "initialized"},
-        {"id": 2, "method": "hooks/list", "params": {"cwds": [str(home / "project")]}},
+        {"id": 2, "method": method, "params": params},
     ]
     with subprocess.Popen(
         [AGENT_PROGRAMS / "codex", "app-server"],
@@ -255,16 +269,23 @@ def list_codex_hooks(home: Path) -> dict[str, tuple[str, str]]:
         server.stdin.flush()
         told = next(found for line in server.stdout if (found := json.loads(line)).get("id") == 2)
         server.kill()
-    hooks = told["result"]["data"][0]["hooks"]
+    return told["result"]["data"]
+
+
+def list_codex_hooks(home: Path) -> dict[str, tuple[str, str]]:
+    """Its hooks: by their keys their hashes, and whether it trusts them."""
+    hooks = ask_codex("hooks/list", cwds=[str(home / "project")])[0]["hooks"]
     return {each["key"]: (each["currentHash"], each["trustStatus"]) for each in hooks}
 
 
 @pytest.mark.parametrize("by_plugin", [False, True], ids=["settings", "plugin"])
 def test_what_status_says_of_trust_is_what_codex_has(home: Path, by_plugin: bool) -> None:
-    runlore = Runlore(home / "runlore")
+    runlore = Runlore(home / ".runlore")
     if by_plugin:
         install_plugin("codex", home)
-    runlore.installed("connect", "codex", "--no-skills", *(["--plugin"] if by_plugin else []))
+    runlore.forked("connect", "codex", "--no-skills", *(["--plugin"] if by_plugin else []))
+    (server,) = ask_codex("mcpServerStatus/list")
+    assert "memory_search" in server["tools"], "the MCP server was started and told its tools"
     hooks = list_codex_hooks(home)
     assert {trust for _, trust in hooks.values()} == {"untrusted"}
     assert runlore.json("status")["agents"][0]["hooks"] == "Codex does not trust 4 of them"
@@ -277,3 +298,8 @@ def test_what_status_says_of_trust_is_what_codex_has(home: Path, by_plugin: bool
 
     assert {trust for _, trust in list_codex_hooks(home).values()} == {"trusted"}
     assert runlore.json("status")["agents"][0]["hooks"] == "ok"
+    if not by_plugin:
+        # Trust is of the very hook: one that has changed since is skipped again.
+        runlore.forked("connect", "codex", "--no-skills", "--no-start")
+        assert {trust for _, trust in list_codex_hooks(home).values()} == {"modified"}
+        assert runlore.json("status")["agents"][0]["hooks"] == "Codex does not trust 4 of them"

@@ -26,10 +26,10 @@ PROMPT = {"conversation_id": "c1", "workspace_roots": ["/no/such/folder"], "prom
 @pytest.fixture
 def laptop(clean_home: Path) -> Iterator[Runlore]:
     laptop = Runlore(clean_home / "runlore")
-    laptop.installed("connect", "cursor", "--no-start")
-    laptop.installed("down")
+    laptop.forked("connect", "cursor", "--no-start")
+    laptop.forked("down")
     yield laptop
-    laptop.installed("down")
+    laptop.forked("down")
 
 
 def report(home: Path, event: str, content: bytes, *options: str) -> bytes:

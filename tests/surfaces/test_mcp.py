@@ -250,7 +250,7 @@ def laptop(clean_home: Path) -> Iterator[Runlore]:
     """A state root on which nothing runs yet; what is started is ended."""
     runlore = Runlore(clean_home / "runlore")
     yield runlore
-    runlore.installed("down")
+    runlore.forked("down")
 
 
 @pytest.mark.req("INT-2")
@@ -276,8 +276,8 @@ def test_an_agent_that_starts_it_gets_a_daemon_and_a_token_of_its_own(
     assert len(session["project_ids"]) == 1
 
     # The same folder is the same session, whatever the era; another daemon and another token do no harm.
-    laptop.installed("down")
-    laptop.installed("token", "revoke", "an-agent")
+    laptop.forked("down")
+    laptop.forked("token", "revoke", "an-agent")
     assert over_stdio(laptop, "2026-07-28", folder, propose) != first
     assert {each["name"] for each in laptop.items("token", "list")} >= {"an-agent", "an-agent-2"}
     again = over_stdio(laptop, "2026-07-28", folder, propose)
@@ -313,7 +313,7 @@ def test_the_folder_is_what_an_operator_bound_it_to(laptop: Runlore, tmp_path: P
 def test_a_daemon_that_ends_between_two_calls_is_started_again(laptop: Runlore, tmp_path: Path) -> None:
     async def outlive(client: Client) -> None:
         await call(client, "list_skills")
-        laptop.installed("down")
+        laptop.forked("down")
         await call(client, "list_skills")
 
     over_stdio(laptop, "2026-07-28", tmp_path, outlive)

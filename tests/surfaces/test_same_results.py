@@ -180,6 +180,8 @@ def learnings(story: Story) -> None:
         ("learning", "revoke-matching"),
         ("learning", "revoke-matching", "--text", "wait for", "--dry-run"),
         ("learning", "revoke-matching", "--text", "wait for", "--reason", "left", "--yes"),
+        ("learning", "clear-origin", "https://example.org/page", "--dry-run"),
+        ("learning", "clear-origin", "https://example.org/page", "--yes"),
         ("learning", "revoke", newer["record_id"], "--reason", "renamed"),
         ("learning", "revoke", newer["record_id"]),
         ("learning", "supersede", newer["record_id"], "The codename is Caldera"),

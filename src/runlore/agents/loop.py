@@ -9,14 +9,13 @@ import json
 import logging
 from dataclasses import replace
 
-from runlore.agents.deadline import Deadline
-from runlore.agents.model_turns import ModelTurns
+from runlore.agents.model_turns import Deadline, ModelTurns
 from runlore.agents.transcripts.parsing import shorten
 from runlore.domain import limits
 from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
 from runlore.domain.errors import RunloreError
 from runlore.domain.serialization.json_schema import breach
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 from runlore.ports.chat import Cancelled, Chat
 from runlore.ports.clock import Clock
 from runlore.ports.model import ModelFailure

@@ -8,11 +8,11 @@ written in calls, then what was said. Every call keeps its answer, and the lates
 which is the task, stays as it is.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from runlore.agents.deadline import Deadline
 from runlore.agents.transcripts.parsing import shorten
 from runlore.domain import limits
 from runlore.domain.agent.conversation import (
@@ -24,23 +24,54 @@ from runlore.domain.agent.conversation import (
     UserSaid,
 )
 from runlore.domain.record import JsonValue
+from runlore.domain.text.word_tables import words
 from runlore.ports.chat import Cancelled, Chat, ChatListener, ChatReply, ChatTurn
+from runlore.ports.clock import Clock
 from runlore.ports.model import ModelFailure, TokenUsage
 from runlore.ports.runner import AgentTask, Listener
+from runlore.ports.stopping import Stop
+
+# How long a wait may miss that the outer stop was set, or that the time is over.
+_STEP_S = 0.05
+
+
+class Deadline:
+    """A stop that is set with another one, or with its time, whichever comes first.
+
+    It has no thread of its own: whoever asks finds out. It is the stop of what is called under it.
+    """
+
+    def __init__(self, stop: Stop, clock: Clock, seconds: float) -> None:
+        self._outer = stop
+        self._clock = clock
+        self._ends_at_s = clock.elapsed_s() + seconds
+
+    @property
+    def left_s(self) -> float:
+        return max(0.0, self._ends_at_s - self._clock.elapsed_s())
+
+    def extend(self, by_s: float) -> None:
+        """Give time back that was somebody else's."""
+        self._ends_at_s += by_s
+
+    def is_set(self) -> bool:
+        return self._outer.is_set() or self.left_s <= 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        until = None if timeout is None else time.monotonic() + timeout
+        while not self.is_set():
+            rest = _STEP_S if until is None else min(_STEP_S, until - time.monotonic())
+            if rest <= 0:
+                return self.is_set()
+            self._outer.wait(min(rest, self.left_s))
+        return True
+
 
 # Failures of a model or its server, with which another one may be luckier.
-_ELSEWHERE = frozenset(
-    {
-        "model.unreachable",
-        "model.timeout",
-        "model.rate-limited",
-        "model.failed",
-        "model.unknown",
-        "model.key",
-        "model.none",
-        "model.libraries",
-    }
-)
+_ELSEWHERE = words("""
+    model.unreachable model.timeout model.rate-limited model.failed model.unknown model.key model.none
+    model.libraries
+""")
 _TOO_LONG = "model.question"
 _TIMEOUT = "model.timeout"
 _GRACE_S = 0.2

@@ -37,7 +37,7 @@ def all_endpoints() -> tuple[Endpoint, ...]:
 
 _AREAS = (
     *("memory", "review", "radar", "learning", "sessions", "runs", "agent"),
-    *("skills", "rollouts", "service", "probes"),
+    *("skills", "rollouts", "worth", "service", "probes"),
 )
 
 
@@ -55,7 +55,6 @@ class Api:
         return openapi_of(self.endpoints)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call."""
         mounted = self._mounts.get(scope["path"])
         if mounted is not None:
             await self._hand_on(mounted, scope, receive, send)
@@ -70,10 +69,9 @@ class Api:
         try:
             if scope["method"] == "POST":
                 receive = await receive_bounded(request, limits.MOUNTED_BODY_BYTES_MAX)
+            await mounted(scope, receive, send)
         except RunloreError as error:
             await failure_answer(error, request)(scope, receive, send)
-            return
-        await mounted(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
         path, allowed = request.scope["path"], set[str]()
@@ -103,7 +101,9 @@ def guard_api(
     mounts: Mapping[str, ASGIApp] | None = None,
 ) -> ASGIApp:
     """The whole API of a daemon, over one of its two ways."""
-    return CallWatcher(RequestGate(Api(metrics, mounts), service, over_unix, body_pause_s), metrics)
+    opened = frozenset(path for path, app in (mounts or {}).items() if getattr(app, "is_open", False))
+    gate = RequestGate(Api(metrics, mounts), service, over_unix, body_pause_s, opened)
+    return CallWatcher(gate, metrics)
 
 
 UNROUTED = "(none)"

@@ -33,6 +33,8 @@ PARTICULAR = {
     "token.missing": 401,
     "token.unknown": 401,
     "token.revoked": 401,
+    "session.ended": 401,
+    "session.code": 401,
     "method.denied": 405,
     "revision.stale": 412,
 }
@@ -47,7 +49,7 @@ RETRY_AFTER_S = 1
 FIELDS_HINT = "GET /openapi.json tells what this call takes"
 
 
-def status_of(error: RunloreError) -> int:
+def status_code_of(error: RunloreError) -> int:
     particular = PARTICULAR.get(error.code)
     return particular or next(status for kind, status in STATUSES if isinstance(error, kind))
 

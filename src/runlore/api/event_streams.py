@@ -15,7 +15,7 @@ from anyio import CapacityLimiter, to_thread
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from runlore.api.errors import status_of
+from runlore.api.errors import status_code_of
 from runlore.api.responses import PRIVATE_HEADERS, encode_json
 from runlore.daemon.answers import problem
 from runlore.domain.errors import RunloreError, Unavailable
@@ -122,7 +122,7 @@ class RunStream:
                 event = await to_thread.run_sync(self._following, limiter=self._limiter)
             except RunloreError as error:
                 if error.code != _STOPPING:
-                    yield _block("error", problem(error, status_of(error)))
+                    yield _block("error", problem(error, status_code_of(error)))
                 return
 
     def _following(self) -> ops.RunEvent | None:

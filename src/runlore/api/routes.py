@@ -15,8 +15,7 @@ from starlette.responses import Response
 
 from runlore.api import errors
 from runlore.api.calls import ApiCall, body_of, decode_path, failure_answer, key_of, revision_of
-from runlore.api.hints import HINTS
-from runlore.api.responses import PRIVATE_HEADERS, document, entity_tag, place
+from runlore.api.responses import HINTS, PRIVATE_HEADERS, document, entity_tag, place
 from runlore.daemon import answers
 from runlore.daemon.calls.access import require_role
 from runlore.domain import limits

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from runlore.api import errors
 from runlore.api.responses import problem_answer
+from runlore.daemon.process.browser_sessions import KEY_HEADER, cookie_name
 from runlore.daemon.process.server import Service
 from runlore.domain import limits
 from runlore.domain.access import Caller
@@ -46,18 +48,23 @@ class RequestGate:
     service: Service
     over_unix: bool
     pause_s: float = BODY_PAUSE_S
+    # Paths of surfaces that let callers in by themselves.
+    open_paths: frozenset[str] = frozenset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         path = scope["raw_path"].decode("latin-1")
-        limit_bytes = FILE_PATHS.get(path, limits.LARGE_BODY_BYTES_MAX)
+        is_open = path in FREE_PATHS or path in self.open_paths
+        limit_bytes = (
+            limits.OPEN_BODY_BYTES_MAX if is_open else FILE_PATHS.get(path, limits.LARGE_BODY_BYTES_MAX)
+        )
         try:
             headers = _group(scope["headers"])
             self._check_host(headers)
             self._check_origin(headers, scope["scheme"])
-            caller = None if path in FREE_PATHS else await self._caller(headers)
-            _check_length(headers, limit_bytes)
+            caller = None if is_open else await self._authenticate(headers, scope)
+            _check_content_length(headers, limit_bytes)
         except RunloreError as error:
             if not _waits_for_us(scope["headers"]):
                 await _throw_away(receive)
@@ -69,7 +76,7 @@ class RequestGate:
         scope["runlore.service"] = self.service
         scope["runlore.over_unix"] = self.over_unix
         # A stream outlives the moment that its token was looked at.
-        scope["runlore.recheck"] = lambda: self.service.tokens.caller(_secret_of(headers))
+        scope["runlore.recheck"] = lambda: self._authenticate_by_store(headers, scope)
         code = self.service.health.refusal_code()
         sending = _mark_degraded(send, code) if code else send
         await self.app(scope, _limit_body(receive, limit_bytes, self.pause_s), sending)
@@ -105,12 +112,20 @@ class RequestGate:
             hint="list the origin under allowed_origins in [server], if it is yours",
         )
 
-    async def _caller(self, headers: Headers) -> Caller:
-        secret = _secret_of(headers)
-        known = self.service.tokens.cached_caller(secret)
-        if known is not None:
-            return known
-        return await run_in_threadpool(self.service.tokens.caller, secret)
+    async def _authenticate(self, headers: Headers, scope: Scope) -> Caller:
+        if b"authorization" in headers:
+            known = self.service.tokens.authenticate_from_cache(_secret_of(headers))
+            if known is not None:
+                return known
+        return await run_in_threadpool(self._authenticate_by_store, headers, scope)
+
+    def _authenticate_by_store(self, headers: Headers, scope: Scope) -> Caller:
+        """Who calls: by a token, or as a page of the console by a cookie and the key that goes with it."""
+        key = KEY_HEADER.encode()
+        if b"authorization" in headers or key not in headers:
+            return self.service.tokens.authenticate(_secret_of(headers))
+        cookie = Request(scope).cookies.get(cookie_name(scope.get("server")), "")
+        return self.service.browsers.authenticate(cookie, _only(headers, key))
 
 
 def _mark_degraded(send: Send, code: str) -> Send:
@@ -141,7 +156,7 @@ def _secret_of(headers: Headers) -> str:
     return secret.strip()
 
 
-def _check_length(headers: Headers, limit_bytes: int) -> None:
+def _check_content_length(headers: Headers, limit_bytes: int) -> None:
     if b"transfer-encoding" in headers and b"content-length" in headers:
         raise Invalid(
             "the body tells its length in two ways, Content-Length and Transfer-Encoding",

@@ -83,7 +83,9 @@ def serve(
             if on_ready is not None:
                 on_ready(told)
 
-        asyncio.run(_until_told(service, listeners, log, announce, degraded_s=degraded_s, mounts=mounts))
+        asyncio.run(
+            _serve_until_shutdown(service, listeners, log, announce, degraded_s=degraded_s, mounts=mounts)
+        )
         failed = service.health.has_stopped_writing()
         _log.info("stopped", degraded=failed)
     return 1 if failed else 0
@@ -145,7 +147,7 @@ async def _end_runs(service: Service) -> None:
             await asyncio.sleep(_HEARD_S)
 
 
-async def _until_told(
+async def _serve_until_shutdown(
     service: Service,
     listeners: Sequence[socket.socket],
     log: PrivateLog | None,

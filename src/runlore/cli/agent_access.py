@@ -80,7 +80,6 @@ def _take_persona(operator: Operations, wanted: str) -> PersonaId:
 
 
 def connect_as_operator(settings: Settings) -> Transport:
-    """A connection with the operator's token."""
     start_daemon(settings)
     return _connect(settings, None)
 

@@ -5,10 +5,10 @@ from typing import Annotated
 import orjson
 
 from runlore.cli import options
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
 from runlore.cli.run import words_of
-from runlore.cli.tables.table_cells import end_list, show_fields, time_text
-from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.cli.tables.table_cells import show_fields, show_page, time_text
+from runlore.cli.terminal import Cell, Column, say
 from runlore.cli.typer_commands import argument, group, option
 from runlore.daemon import answers
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
@@ -51,12 +51,9 @@ def list_approvals(call: Invocation, where: ApprovalOptions, page: options.PageO
 
 
 @command(approvals, "show")
-def show(call: Invocation, approval_id: ApprovalArgument) -> None:
+@asks(lambda found: show_fields(answers.write(found)))
+def get_approval(approval_id: ApprovalArgument) -> None:
     """Show one request, whole."""
-    call.ask(
-        lambda operations: operations.get_approval(approval_id),
-        lambda found: show_fields(answers.write(found)),
-    )
 
 
 @command(approvals, "approve")
@@ -96,17 +93,14 @@ def _decide(call: Invocation, decision: ops.ApprovalDecision) -> None:
 
 
 def _show(page: ops.ApprovalPage, empty: str) -> None:
-    if not page.items:
-        say(empty, "dim")
-        return
-    show_table(
+    show_page(
+        page,
+        empty,
         ["ID", "STATE", "ASKED", "RUN", Column(title="WHAT", wraps=True, columns_min=20)],
-        [
-            (each.approval_id, _state(each), time_text(each.created_at), each.run_id, _what(each))
-            for each in page.items
-        ],
+        lambda each: (each.approval_id, _state(each), time_text(each.created_at), each.run_id, _what(each)),
+        then="What runs ask you. `runlore inbox` answers one after the other.",
+        has_places=True,
     )
-    end_list(page.next_cursor, "What runs ask you. `runlore inbox` answers one after the other.")
 
 
 def _state(approval: Approval) -> Cell:

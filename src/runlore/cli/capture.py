@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from runlore.cli import options
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
 from runlore.cli.tables import learning_tables, service_tables
 from runlore.cli.terminal import progress_bar
 from runlore.cli.typer_commands import group, option
@@ -22,24 +22,24 @@ capture = group("What of runs is stored and learned from.")
 
 
 @command(capture, "pause")
-def pause(call: Invocation) -> None:
+@asks(service_tables.show_capture)
+def pause_capture() -> None:
     """Store nothing of any run from now on.
 
     Agents go on working: what they report is answered with `stored: false` and dropped.
     """
-    call.ask(lambda operations: operations.pause_capture(), service_tables.show_capture)
 
 
 @command(capture, "resume")
-def resume(call: Invocation) -> None:
+@asks(service_tables.show_capture)
+def resume_capture() -> None:
     """Capture again."""
-    call.ask(lambda operations: operations.resume_capture(), service_tables.show_capture)
 
 
 @command(capture, "status")
-def show(call: Invocation) -> None:
+@asks(service_tables.show_capture)
+def capture_status() -> None:
     """Show whether runs are captured."""
-    call.ask(lambda operations: operations.capture_status(), service_tables.show_capture)
 
 
 @command(capture, "backfill")

@@ -20,72 +20,72 @@ class CommandEntry(NamedTuple):
     about: str
 
 
-PARTS = {
-    "init": CommandEntry(
-        "init", "init", "Set Runlore up in a minute: what your sessions teach, and which of it you want."
-    ),
-    "up": CommandEntry("service", "up", "Start the daemon of a state root."),
-    "down": CommandEntry("service", "down", "End the daemon of a state root; what it has begun is finished."),
-    "logs": CommandEntry("service", "logs", "Show the log of the daemon."),
-    "status": CommandEntry(
-        "service",
-        "status",
-        "Show what waits for you, what was learned this week, which agents are connected, and what is wrong.",
-    ),
-    "remember": CommandEntry("remember", "remember", "Remember a sentence."),
-    "search": CommandEntry("remember", "search", "Search all that was stored, best match first."),
-    "forget": CommandEntry(
-        "memory", "forget", "Erase a record, a run or a session, and all derived from it."
-    ),
-    "inbox": CommandEntry("inbox", "inbox", "Go through all that waits for you."),
-    "run": CommandEntry("run", "run", "Have Runlore's own agent work through a task."),
-    "chat": CommandEntry("chat", "chat", "Talk with Runlore's own agent."),
-    "folder": CommandEntry(
-        "folder",
-        "folder",
-        "Which project a working folder belongs to, and whether what happens there is kept.",
-    ),
-    "approvals": CommandEntry("approvals", "approvals", "What runs wait for a person to say."),
-    "learn": CommandEntry("learn", "learn", "Find skills worth keeping in the sessions of your agents."),
-    "import": CommandEntry(
-        "import_memories",
-        "import_memories",
-        "Bring along what another memory system or an instruction file holds.",
-    ),
-    "mcp": CommandEntry("mcp", "mcp", "Serve memory to an agent over MCP, on standard input and output."),
-    "connect": CommandEntry(
-        "connect",
-        "connect",
-        "Connect an agent: it gets your memory with every input, and its sessions are learned from.",
-    ),
-    "disconnect": CommandEntry("connect", "disconnect", "Undo what `runlore connect` has changed."),
-    "why": CommandEntry("why", "why", "Show what a run was given, what was left out, and why."),
-    "backup": CommandEntry("upkeep", "backup", "Write a consistent copy of everything, while it is in use."),
-    "restore": CommandEntry(
-        "upkeep", "restore", "Read a backup into an empty store, with no daemon running."
-    ),
-    "doctor": CommandEntry("upkeep", "doctor", "Check that everything is whole, and repair what can be."),
-    "version": CommandEntry("version", "version", "Show the version."),
-    "memory": CommandEntry("memory", "memory", "Records: list, search, propose, review, undo, forget."),
-    "learning": CommandEntry("learning", "learning", "What `memory` holds, in the words that programs use."),
-    "skill": CommandEntry(
-        "skill", "skill", "Skills: learned from sessions, kept, matched, mounted where agents look."
-    ),
-    "session": CommandEntry(
-        "session", "session", "Conversations with agents: their runs, journals and memory."
-    ),
-    "policy": CommandEntry("policy", "policy", "What you have decided for everybody, versioned."),
-    "capture": CommandEntry("capture", "capture", "What of runs is stored and learned from."),
-    "token": CommandEntry("token", "token", "Who may call this Runlore, and as what."),
-    "jobs": CommandEntry("upkeep", "jobs", "Background work: what waits, runs or has failed."),
-}
+# Each name, where it is written, and its help; an indented line goes on.
+_TABLE = """
+init init.init Set Runlore up in a minute: what your sessions teach, and which of it you want.
+up service.up Start the daemon of a state root.
+down service.down End the daemon of a state root; what it has begun is finished.
+console service.console Print a link to the review console that logs you in: once, within two minutes.
+logs service.logs Show the log of the daemon.
+status service.status Show what waits for you, what was learned this week, which agents are connected, and
+    what is wrong.
+remember remember.remember Remember a sentence.
+search remember.search Search all that was stored, best match first.
+forget memory.forget Erase a record, a run or a session, and all derived from it.
+inbox inbox.inbox Go through all that waits for you.
+run run.run Have Runlore's own agent work through a task.
+chat chat.chat Talk with Runlore's own agent.
+folder folder.folder Which project a working folder belongs to, and whether what happens there is kept.
+approvals approvals.approvals What runs wait for a person to say.
+learn learn.learn Find skills worth keeping in the sessions of your agents.
+import import_memories.import_memories Bring along what another memory system or an instruction file holds.
+mcp mcp.mcp Serve memory to an agent over MCP, on standard input and output.
+connect connect.connect Connect an agent: it gets your memory with every input, and its sessions are learned
+    from.
+disconnect connect.disconnect Undo what `runlore connect` has changed.
+why why.why Show what a run was given, what was left out, and why.
+repeats value.repeats Show what you told your agents more than once.
+value value.value Show what each learning is worth: how runs went with it, and without it.
+backup upkeep.backup Write a consistent copy of everything, while it is in use.
+restore upkeep.restore Read a backup into an empty store, with no daemon running.
+doctor upkeep.doctor Check that everything is whole, and repair what can be.
+version version.version Show the version.
+memory memory.memory Records: list, search, propose, review, undo, forget.
+learning learning.learning What `memory` holds, in the words that programs use.
+skill skill.skill Skills: learned from sessions, kept, matched, mounted where agents look.
+session session.session Conversations with agents: their runs, journals and memory.
+policy policy.policy What you have decided for everybody, versioned.
+capture capture.capture What of runs is stored and learned from.
+token token.token Who may call this Runlore, and as what.
+jobs upkeep.jobs Background work: what waits, runs or has failed.
+"""
+
+
+def _read_entry(row: str) -> tuple[str, CommandEntry]:
+    name, place, about = row.split(" ", 2)
+    module, _, attribute = place.partition(".")
+    return name, CommandEntry(module, attribute, about)
+
+
+PARTS = dict(map(_read_entry, _TABLE.strip().replace("\n    ", " ").split("\n")))
 # The order of the help: what people type every day comes first.
 _SECTIONS = {
     "Every day": ("init", "status", "remember", "search", "inbox", "forget", "why"),
     "Your agents": ("learn", "import", "connect", "disconnect", "skill", "session", "mcp"),
     "Runlore's own agent": ("run", "chat", "approvals"),
-    "Decide and look closer": ("memory", "policy", "capture", "folder"),
-    "The service": ("up", "down", "logs", "doctor", "backup", "restore", "jobs", "token", "version"),
+    "Decide and look closer": ("memory", "repeats", "value", "policy", "capture", "folder"),
+    "The service": (
+        "up",
+        "down",
+        "console",
+        "logs",
+        "doctor",
+        "backup",
+        "restore",
+        "jobs",
+        "token",
+        "version",
+    ),
     "For programs": ("learning",),
 }
 # Groups of commands in another one, in its order; each has the words of its own help.

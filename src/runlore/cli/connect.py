@@ -29,7 +29,7 @@ UserOption = Annotated[bool, option("--user", "For all that you work on, as with
 DryRunOption = Annotated[bool, option("--dry-run", "Show what would change, and change nothing.")]
 # An agent runs only the hooks that the user trusts, and says nothing of the others.
 _TRUST = {
-    "codex": "Codex runs hooks only once you trust them: start `codex`, type /hooks, trust Runlore's.",
+    "codex": "Codex runs only hooks that you trust: start `codex`, type /hooks, trust these.",
     "claude-code": "Sessions that are open take it over when they start again.",
 }
 
@@ -94,9 +94,9 @@ def connect(call: Invocation, agent: AgentArgument, options: ConnectOptions) -> 
             say(f"Your skills are in {', '.join(map(short_path, mounted))}.")
         if options.plugin:
             say(_INSTALL[agent])
-        if agent in _TRUST:
+        if changes and agent in _TRUST:
             say(_TRUST[agent])
-        say("`runlore status` shows when it last reported; `runlore disconnect` undoes all of it.", "dim")
+        say("`runlore status` shows when it last reported, `runlore disconnect` undoes it.", "dim")
 
     plain: JsonObject = {
         "agent": agent,
@@ -132,8 +132,14 @@ def disconnect(
         "dry_run": dry_run,
         "files": [{"path": change.path, "is": change.does} for change in changes],
     }
-    nothing = f"{AGENTS[agent].title} is not connected."
-    call.answer(plain, lambda: _show(changes, dry_run=dry_run, nothing=nothing))
+    title = AGENTS[agent].title
+
+    def show() -> None:
+        _show(changes, dry_run=dry_run, nothing=f"{title} is not connected.")
+        if changes and not dry_run:
+            say(f"{title} is disconnected. What was learned stays.")
+
+    call.answer(plain, show)
 
 
 def _one_place(project: str | None, *, user: bool) -> str | None:

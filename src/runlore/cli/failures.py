@@ -39,10 +39,10 @@ EXIT_CODES: tuple[tuple[type[RunloreError], int], ...] = (
 def report(error: RunloreError, *, as_json: bool) -> int:
     """Say what went wrong on stderr, and answer the exit code."""
     code = next(exit_code for kind, exit_code in EXIT_CODES if isinstance(error, kind))
-    from runlore.api.errors import status_of
+    from runlore.api.errors import status_code_of
     from runlore.daemon.answers import problem
 
-    document = problem(_storable(error), status_of(error))
+    document = problem(_storable(error), status_code_of(error))
     if as_json:
         sys.stderr.flush()
         sys.stderr.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
@@ -78,9 +78,10 @@ def report_usage(error: typer.TyperException, *, as_json: bool) -> int:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "runlore"
     sentence = text[:1].lower() + text[1:].removesuffix(".")
-    return report(
-        Invalid(sentence, code="usage", hint=f"`{path} --help` shows what it takes"), as_json=as_json
-    )
+    hint = f"`{path} --help` shows what it takes"
+    if sentence.startswith("missing argument") and (help_text := getattr(error.param, "help", "")):  # type: ignore[attr-defined]
+        hint = f"{help_text[:1].lower()}{help_text[1:].removesuffix('.')}; {hint}"
+    return report(Invalid(sentence, code="usage", hint=hint), as_json=as_json)
 
 
 def report_failure(error: Exception, *, as_json: bool) -> int:

@@ -4,8 +4,8 @@ import os
 from typing import Annotated
 
 from runlore.cli import options
-from runlore.cli.input_files import folder_of
 from runlore.cli.invocation import Invocation, command
+from runlore.cli.options import folder_of
 from runlore.cli.tables.table_cells import show_fields
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, group, option

@@ -5,10 +5,13 @@ back, whatever it was. The store is free while a person reads.
 """
 
 import os
+import shutil
 import sys
 import termios
+import textwrap
 import tty
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -20,17 +23,16 @@ from runlore.cli.last_list import short_ids
 from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
 from runlore.cli.skills.prompt import STOPPED, is_terminal, show_preview
 from runlore.cli.tables.learning_tables import evidence_text
-from runlore.cli.tables.table_cells import end_list, plural, scope_text
-from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.cli.tables.table_cells import end_list, kind_text, plural
+from runlore.cli.terminal import TEXT_COLUMNS_MIN, Cell, Column, say, show_table
 from runlore.cli.typer_commands import option
 from runlore.daemon import answers
 from runlore.domain.agent.approval import ApprovalId
-from runlore.domain.errors import RunloreError, Unavailable
+from runlore.domain.errors import Conflict, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
-from runlore.domain.record import RecordId
+from runlore.domain.record import Record, RecordId
 from runlore.domain.run import RunId
 from runlore.domain.runs.job import JobId
-from runlore.domain.suggestion import SuggestionId
 from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 from runlore.ports.operations import InboxAct, InboxItem, InboxKind, InUse
@@ -119,10 +121,18 @@ def _show_list(found: ops.InboxPage, kinds: frozenset[InboxKind]) -> None:
     if not found.items:
         return
     short = short_ids(item.id for item in found.items)
+    # At a terminal the place names it, and a title begins with the name where there is one.
+    has_ids = not sys.stdout.isatty()
+    what = Column(title="WHAT, AND WHY IT WAITS", wraps=True, lines=True)
     show_table(
-        ["", "KIND", "ID", Column(title="WHAT, AND WHY IT WAITS", wraps=True, lines=True)],
+        ["", "KIND", *(["ID"] if has_ids else []), what],
         [
-            (f"@{number}", _kind_cell(item), _name_of(item) or short[item.id], f"{item.title}\n{item.why}")
+            (
+                f"@{number}",
+                _kind_cell(item),
+                *([_name_of(item) or short[item.id]] if has_ids else []),
+                f"{item.title}\n{item.why}",
+            )
             for number, item in enumerate(found.items, start=1)
         ],
     )
@@ -143,12 +153,13 @@ def _kind_cell(item: InboxItem) -> Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class PendingAct:
-    """An answer that was given and not carried out yet."""
+    """An answer that was given and not carried out yet; `shown` is the record as it was read."""
 
     place: int
     item: InboxItem
     act: InboxAct
     text: str | None = None
+    shown: Record | None = None
 
 
 class Deciding:
@@ -164,6 +175,7 @@ class Deciding:
         self._done = 0
         self._has_saved = False
         self._suggested: set[str] = set()
+        self._shown: Record | None = None
         say(waiting_text(found, request.kinds), "bold")
 
     def go(self) -> None:
@@ -272,7 +284,7 @@ class Deciding:
             text = (read_line("   The text, Enter alone leaves it [text]: ") or "").strip()
             if not text:
                 return None
-        return PendingAct(place=place, item=item, act=act, text=text)
+        return PendingAct(place=place, item=item, act=act, text=text, shown=self._shown)
 
     def _settle(self) -> None:
         """Carry out what was answered; what somebody else decided meanwhile is told, and the rest goes on."""
@@ -281,7 +293,7 @@ class Deciding:
             return
         try:
             with self._call.operations() as operations:
-                _carry_out(operations, pending)
+                _carry_out(operations, _bring_up_to_date(operations, pending))
         except RunloreError as error:
             say(f"   Not done: {error.sentence} [{error.code}]", "red")
             if error.hint:
@@ -289,14 +301,15 @@ class Deciding:
         else:
             self._done += 1
             self._has_saved |= pending.act is InboxAct.SAVE
-            say(f"   Done: {_SHOWN[pending.act]}: {pending.text or pending.item.title}", "green")
+            what = pending.text or _name_of(pending.item) or pending.item.title
+            say(excerpt(f"   Done: {_SHOWN[pending.act]}: {' '.join(what.split())}", _columns()), "green")
 
     def _show(self, item: InboxItem, place: int) -> None:
         say("")
         say(f"{place + 1:,} of {max(self._total, len(self._queue)):,}  {_WORDS[item.kind][0]}", "bold")
         with self._call.operations() as operations:
             try:
-                _SHOW.get(item.kind, _show_record)(self._call, operations, item)
+                self._shown = _SHOW.get(item.kind, _show_record)(self._call, operations, item)
             except Unavailable:
                 raise
             except RunloreError as error:
@@ -313,27 +326,37 @@ def _act_of(key: str, item: InboxItem) -> InboxAct | None:
 def _question(item: InboxItem) -> str:
     acts = ((key, _act_of(key, item)) for key in _KEYS)
     told = [f"{key}={_SHOWN[act]}" for key, act in acts if act is not None]
-    return f"   [{', '.join(told)}, s=later, u=undo, ?, q]: "
+    # A line ends between two keys, never within what one does.
+    text = f"[{', '.join(told)}, s=later, u=undo, ?, q]:".replace(" ", "\xa0").replace(",\xa0", ", ")
+    lines = textwrap.fill(text, _columns(), initial_indent="   ", subsequent_indent="    ")
+    return f"{lines.replace(chr(0xA0), ' ')} "
 
 
-def _show_record(call: Invocation, operations: ops.Operations, item: InboxItem) -> None:
+def _columns() -> int:
+    return max(shutil.get_terminal_size().columns - 2, TEXT_COLUMNS_MIN)
+
+
+def _show_record(call: Invocation, operations: ops.Operations, item: InboxItem) -> Record:
     record = operations.get_record(RecordId(item.id))
-    where = scope_text(record.scope, call.project_names(operations, [record]))
+    where = kind_text(record.kind, record.scope, call.project_names(operations, [record]))
     if item.against:
         show_beside(item.against, record.summary)
     else:
         show_lines(record.summary, "green")
-    say(f"   {record.kind} in {where}: {item.why}", "dim")
+    say(f"   {where}: {item.why}", "dim")
     for reference in record.evidence_refs[:3]:
         if reference.run_id is None:
             say(f"   evidence: {evidence_text(reference)}", "dim")
         else:
-            asked = operations.get_run(RunId(reference.run_id)).request
-            say(f"   seen in: {excerpt(' '.join(asked.split()), _QUOTED_CHARS_MAX)}")
+            request = operations.get_run(RunId(reference.run_id)).request
+            asked = " ".join(request.split())
+            # A request that says just this would only be read twice.
+            if asked.casefold() != " ".join(record.summary.split()).casefold():
+                say(f"   seen in: {excerpt(asked, _QUOTED_CHARS_MAX)}")
+    return record
 
 
 def show_beside(against: Sequence[InUse], new: str) -> None:
-    """What is in use now beside what would be new."""
     columns = [
         Column(title=title, wraps=True, lines=True, labelled=True, columns_min=16) for title in ("NOW", "NEW")
     ]
@@ -357,18 +380,33 @@ def _show_job(_call: Invocation, _operations: ops.Operations, item: InboxItem) -
     say(f"   {item.why}", "dim")
 
 
-_SHOW: dict[InboxKind, Callable[[Invocation, ops.Operations, InboxItem], None]] = {
+_SHOW: dict[InboxKind, Callable[[Invocation, ops.Operations, InboxItem], Record | None]] = {
     InboxKind.SUGGESTION: _show_suggestion,
     InboxKind.APPROVAL: _show_approval,
     InboxKind.DEAD_LETTER: _show_job,
 }
 
 
+def _bring_up_to_date(operations: ops.Operations, pending: PendingAct) -> PendingAct:
+    """The answer for the record as it is now, where it says what was read: what a review in the background
+    notes beside it changes nothing for whoever has read it."""
+    if pending.shown is None:
+        return pending
+    record = operations.get_record(pending.shown.record_id)
+    if _what_is_read(record) != _what_is_read(pending.shown):
+        return pending
+    return replace(pending, item=replace(pending.item, revision=record.revision))
+
+
+def _what_is_read(record: Record) -> tuple[object, ...]:
+    return record.state, record.summary, record.provenance, record.scope
+
+
 def _carry_out(operations: ops.Operations, pending: PendingAct) -> None:
     item, act, text = pending.item, pending.act, pending.text
     if item.kind is InboxKind.SUGGESTION:
         if act is InboxAct.SKIP:
-            operations.skip_suggestion(SuggestionId(item.id))
+            _skip_as_read(operations, item)
         else:
             operations.save_skill(
                 ops.SaveSkill(
@@ -387,6 +425,18 @@ def _carry_out(operations: ops.Operations, pending: PendingAct) -> None:
         _carry_out_on_learning(operations, item, act)
     else:
         _carry_out_on_candidate(operations, pending)
+
+
+def _skip_as_read(operations: ops.Operations, item: InboxItem) -> None:
+    """Skip a suggestion as it was read: of a skill that was made of it meanwhile nothing is skipped."""
+    stored = operations.get_suggestion(item.id)
+    if stored.revision != item.revision:
+        raise Conflict(
+            f"suggestion {stored.suggestion.name} was changed since it was read",
+            code="suggestion.moved",
+            hint=f"`runlore skill suggestions show {stored.suggestion.name}` shows it; decide anew",
+        )
+    operations.skip_suggestion(stored.suggestion_id)
 
 
 def _carry_out_on_learning(operations: ops.Operations, item: InboxItem, act: InboxAct) -> None:

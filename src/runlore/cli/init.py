@@ -84,9 +84,7 @@ def _ask_through(call: Invocation) -> None:
     """Look, show, and ask about one step after the other."""
     state = MachineState()
     taken: list[SetupStep] = []
-    say(
-        "Looking for the sessions of your agents on this machine. Nothing is stored before you say so.", "dim"
-    )
+    say("Looking for your agents' sessions. Nothing is stored before you say so.", "dim")
     try:
         state = _look(call)
         init_tables.show_found(state)
@@ -153,12 +151,10 @@ def _look(call: Invocation) -> MachineState:
     """What is on this machine, and what it would teach where nothing of it was read before."""
     from runlore.daemon.mining.local_transcripts import local_transcripts
 
-    found = [each for each in local_transcripts().find(()) if each.agent is not None]
-    state = _look_at_store(
-        call, MachineState(sources=tuple(found), newest=choose_newest(found, READ_BYTES_MAX))
-    )
-    if state.unread and len(state.unread) == len(found):
-        state = replace(state, teaches=preview_sources(call, state.newest))
+    found = tuple(each for each in local_transcripts().find(()) if each.agent is not None)
+    state = _look_at_store(call, MachineState(sources=found))
+    if found and len(state.unread) + state.later == len(found):
+        state = replace(state, teaches=preview_sources(call, state.unread))
     return state
 
 
@@ -182,23 +178,24 @@ def _look_at_store(call: Invocation, state: MachineState) -> MachineState:
     mounting = MountManager(settings.state_root, source=settings.url or "")
     connected = () if settings.url else tuple(list_connected(settings.state_root))
     state = replace(state, state_root=settings.state_root, mounted=mounting.folders(), connected=connected)
-    if settings.url is None and not has_store(settings.state_root, settings.database_url):
-        return replace(state, unread=state.newest)
-    with call.operations(mounts_follow=False) as operations:
-        return _ask_store(operations, state)
+    unread: Sequence[TranscriptSource] = state.sources
+    if settings.url is not None or has_store(settings.state_root, settings.database_url):
+        with call.operations(mounts_follow=False) as operations:
+            state, unread = _ask_store(operations, state)
+    newest = choose_newest(unread, READ_BYTES_MAX)
+    return replace(state, unread=newest, later=len(unread) - len(newest))
 
 
-def _ask_store(operations: "Operations", state: MachineState) -> MachineState:
+def _ask_store(
+    operations: "Operations", state: MachineState
+) -> tuple[MachineState, Sequence[TranscriptSource]]:
+    """What the store holds, and what it has not read."""
     from runlore.daemon.mining.local_transcripts import local_transcripts
     from runlore.daemon.mining.store_runs import unread_sources
     from runlore.daemon.skills.mounting import usable_skills
 
-    return replace(
-        state,
-        status=operations.status(),
-        unread=unread_sources(operations, local_transcripts(), state.newest),
-        skills=tuple(usable_skills(operations)),
-    )
+    state = replace(state, status=operations.status(), skills=tuple(usable_skills(operations)))
+    return state, unread_sources(operations, local_transcripts(), state.sources)
 
 
 def _steps(call: Invocation, state: MachineState, only: str = "") -> Iterator[SetupStep]:
@@ -311,7 +308,7 @@ def _connectable(settings: Settings, state: MachineState) -> "Iterator[AgentConn
     connected = {each.name for each in state.connected if each.project is None and not each.trouble}
     for name, agent in AGENTS.items():
         connection = make_connection(settings.state_root, name, None, starts=True)
-        folders = {os.path.dirname(edit.path) for edit in connection.edits} - {connection.to.home}
+        folders = {os.path.dirname(edit.path) for edit in connection.edits} - {connection.setup.home}
         is_used = (agent.reader is not None and agent.reader in read) or any(map(_holds_settings, folders))
         if is_used and name not in connected:
             yield connection
@@ -337,8 +334,8 @@ _NAMES: dict[str, Callable[[Invocation, MachineState], Iterator[SetupStep]]] = {
 def _to_plain(state: MachineState, steps: Sequence[tuple[SetupStep, str, JsonValue]]) -> JsonObject:
     return {
         "files": len(state.sources),
-        "files_read": len(state.newest),
-        "files_new": len(state.unread),
+        "files_new": len(state.unread) + state.later,
+        "files_left": state.later,
         "teaches": None if state.teaches is None else dry_run_to_plain(state.teaches),
         "waiting": state.waiting,
         "suggested": state.suggested,

@@ -63,7 +63,7 @@ class Invocation:
 
     def project_names(self, operations: "Operations", records: Iterable["Record"]) -> dict[str, str]:
         """What people call the records' projects that have a hash for an id: as far as the folders of the
-        latest sessions tell, of several the shortest. A list is shown without them, too."""
+        latest sessions tell, of several the shortest, or this one. A list is shown without them, too."""
         scopes = [] if self.as_json else [record.scope for record in records]
         projects = {each.id for each in scopes if each.kind is ScopeKind.PROJECT}
         if not projects:
@@ -73,12 +73,17 @@ class Invocation:
 
         wanted = {each for each in projects if not project_name(each)}
         found: dict[str, str] = {}
-        with suppress(RunloreError):
+        with suppress(RunloreError, OSError):
             latest = operations.list_sessions(PageRequest(limit=LIST_LIMIT_MAX)).items if wanted else ()
             for session in latest:
                 folder = session.working_folder or ""
                 for project in wanted.intersection(session.binding.project_ids) if folder else ():
                     found[project] = min(found.get(project, folder), folder, key=len)
+            if unnamed := wanted - found.keys():
+                from runlore.daemon.calls.working_folders import bindings_of, working_folder
+
+                here = working_folder(os.getcwd(), bindings_of(operations))
+                found.update(dict.fromkeys(unnamed & {here.project}, here.path))
         return {project: project_name(project, folder) or folder for project, folder in found.items()}
 
     def ask(self, ask: Callable[["Operations"], AnswerT], show: Callable[[AnswerT], None]) -> None:
@@ -123,7 +128,6 @@ class Invocation:
             remember_answer(place, plain)
 
     def list_file(self) -> str:
-        """Where it is kept what was listed last."""
         return os.path.join(self.settings().state_root, "last-list.json")
 
 
@@ -182,6 +186,38 @@ def command(
     return register
 
 
+def asks(
+    show: Callable[[Any], None],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Invocation, ...], None]]:
+    """A command that is the operation of its own name: what it takes are the fields of the operation's
+    request, or its parameters, and what it answers is shown."""
+
+    def declare(body: Callable[..., None]) -> Callable[Concatenate[Invocation, ...], None]:
+        name = body.__name__
+
+        @functools.wraps(body)
+        def act(call: Invocation, /, **given: object) -> None:
+            from runlore.ports.operations.declaration import OPERATIONS
+
+            values: dict[str, object] = {}
+            for key, each in given.items():
+                values.update(vars(each) if dataclasses.is_dataclass(each) else {key: each})
+            parameters = OPERATIONS[name].parameters
+            first = next(iter(parameters), "")
+            kind = parameters[first][0] if parameters else None
+            if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+                values = {first: kind(**values)}
+            arguments = [values.pop(first)] if first else []
+            call.ask(lambda operations: getattr(operations, name)(*arguments, **values), show)
+
+        signature = inspect.signature(body)
+        own = inspect.Parameter("call", inspect.Parameter.POSITIONAL_ONLY)
+        act.__signature__ = signature.replace(parameters=[own, *signature.parameters.values()])  # type: ignore[attr-defined]
+        return act
+
+    return declare
+
+
 def _with_guess(
     call: Invocation, error: RunloreError, own: Iterable[inspect.Parameter], taken: Mapping[str, object]
 ) -> RunloreError:
@@ -189,7 +225,7 @@ def _with_guess(
     for name, annotation in (field for p in own for field in _fields(p)):
         what, typed = _completes(annotation), taken.get(name)
         if what in _NAMED and isinstance(typed, str) and repr(typed) in error.sentence:
-            from runlore.cli.completion import guess_meant
+            from runlore.cli.last_list import guess_meant
 
             if meant := guess_meant(call, str(what), typed):
                 return type(error)(
@@ -206,8 +242,13 @@ class _IdArguments:
         self._kinds = {name: kind for name, annotation in fields if (kind := _id_kind(annotation))}
 
     def read_listed(self, options: Mapping[str, object]) -> dict[str, object]:
-        """The options with ids for `@1` and `last`."""
-        return {name: self._each(name, value, self._find_listed) for name, value in options.items()}
+        """The options with ids for `@1` and `last`, and with the cursor that `next` stands for."""
+        found = {name: self._each(name, value, self._find_listed) for name, value in options.items()}
+        if found.get("cursor") == "next":
+            from runlore.cli.last_list import find_next
+
+            found["cursor"] = find_next(self._call.list_file())
+        return found
 
     def complete(self, options: Mapping[str, object]) -> dict[str, object]:
         """The options with whole ids for their beginnings, as far as they name one thing."""
@@ -286,7 +327,7 @@ def _offering(what: str | tuple[str, ...]) -> Callable[..., object]:
     def offer_names(ctx: Any, incomplete: str) -> list[str] | list[tuple[str, str]]:
         if isinstance(what, tuple):
             return [each for each in what if each.startswith(incomplete)]
-        from runlore.cli.completion import offer
+        from runlore.cli.last_list import offer
 
         places = {name: ctx.params.get(name) for name in _PLACES}
         found = offer(Invocation(as_json=True, **places), what)

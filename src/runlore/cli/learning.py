@@ -1,5 +1,6 @@
 """`runlore learning`: candidates and the decisions on them, what was published, and how it is taken back."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 import typer
 
 from runlore.cli import learning_options, options
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
 from runlore.cli.tables import learning_tables
 from runlore.cli.tables.record_tables import show_proposed
 from runlore.cli.tables.table_cells import plural
@@ -80,14 +81,9 @@ def list_candidates(
 
 
 @command(candidates, "get")
-def get_candidate(
-    call: Invocation, record_id: CandidateArgument, session: options.SessionOption = None
-) -> None:
+@asks(lambda record: learning_tables.show_learning(record, datetime.now(UTC)))
+def get_candidate(record_id: CandidateArgument, session_id: options.SessionOption = None) -> None:
     """Show one candidate, with what automation made of it."""
-    call.ask(
-        lambda operations: operations.get_candidate(record_id, session_id=session),
-        lambda record: learning_tables.show_learning(record, datetime.now(UTC)),
-    )
 
 
 @command(candidates, "create")
@@ -149,12 +145,9 @@ def publish(
 
 
 @command(candidates, "reject")
-def reject(call: Invocation, target: options.DecisionOptions) -> None:
+@asks(lambda record: say(f"Rejected {record.record_id}: {record.summary}"))
+def reject(target: options.DecisionOptions) -> None:
     """Turn a candidate down; it stays in the history."""
-    call.ask(
-        lambda operations: operations.reject(target.read()),
-        lambda record: say(f"Rejected {record.record_id}: {record.summary}"),
-    )
 
 
 learning = group("What `memory` holds, in the words that programs use.")
@@ -199,12 +192,9 @@ def get(
 
 
 @command(learning, "revoke")
-def revoke(call: Invocation, target: options.DecisionOptions) -> None:
+@asks(lambda record: say(f"Revoked {record.record_id}: {record.summary}"))
+def revoke(target: options.DecisionOptions) -> None:
     """Take a learning back; no prompt gets it any more."""
-    call.ask(
-        lambda operations: operations.revoke(target.read()),
-        lambda record: say(f"Revoked {record.record_id}: {record.summary}"),
-    )
 
 
 @command(learning, "standing")
@@ -253,11 +243,11 @@ def supersede(
 
 
 @command(learning, "verify")
+@asks(learning_tables.show_verified)
 def verify(
-    call: Invocation,
     target: options.DecisionOptions,
     *,
-    evidence: learning_options.EvidenceOption = (),
+    evidence_refs: learning_options.EvidenceOption = (),
     on_my_word: Annotated[
         bool, option("--on-my-word", "I vouch for it, whether or not support is found.")
     ] = False,
@@ -269,37 +259,21 @@ def verify(
     A provisional learning that its evidence supports reaches the active tier; with --on-my-word also one
     without support. One that waits to be looked at again is answered by this.
     """
-    request = ops.VerifyRequest(
-        **vars(target),
-        evidence_refs=evidence,
-        on_my_word=on_my_word,
-        both_hold=both_hold,
-        revalidate_at=revalidate_at,
-    )
-    call.ask(lambda operations: operations.verify(request), learning_tables.show_verified)
 
 
 @command(learning, "feedback")
+@asks(learning_tables.show_feedback)
 def feedback(
-    call: Invocation,
     *,
     record_id: LearningArgument,
     verdict: Annotated[
         FeedbackVerdict, argument("VERDICT", "wrong or helped.", options.one_of(FeedbackVerdict, "verdict"))
     ],
-    run: Annotated[RunId, option("--run ID", "The run that was given it.")],
+    run_id: Annotated[RunId, option("--run ID", "The run that was given it.")],
     note: Annotated[str, option("--note TEXT", "In which way.")] = "",
     idempotency_key: options.KeyOption = None,
 ) -> None:
     """Say whether a learning helped a run, or was wrong."""
-    request = ops.FeedbackNote(
-        record_id=record_id,
-        run_id=run,
-        verdict=verdict,
-        note=note,
-        idempotency_key=idempotency_key,
-    )
-    call.ask(lambda operations: operations.feedback(request), learning_tables.show_feedback)
 
 
 @command(learning, "revoke-matching")
@@ -321,15 +295,41 @@ def revoke_matching(
         filters=where.read(), reason=reason, dry_run=dry_run, idempotency_key=idempotency_key
     )
     if not yes and not dry_run:
-        _show_first(call, request)
+        with call.operations() as operations:
+            shown = operations.revoke_matching(replace(request, dry_run=True, idempotency_key=None))
+        _ask_about(shown, "revoked", lambda: learning_tables.show_revoked(shown, on_stderr=True))
     call.ask(lambda operations: operations.revoke_matching(request), learning_tables.show_revoked)
 
 
-def _show_first(call: Invocation, request: ops.MatchingRevocation) -> None:
-    """Show what would go; the store is free while the person reads."""
-    with call.operations() as operations:
-        shown = operations.revoke_matching(replace(request, dry_run=True, idempotency_key=None))
-    if shown.items:
-        options.require_person(f"{plural(len(shown.items), 'learning')} would be revoked")
-        learning_tables.show_revoked(shown, on_stderr=True)
-        typer.confirm("Revoke them?", abort=True, err=True)
+@command(learning, "clear-origin")
+def clear_origin(
+    call: Invocation,
+    origin: Annotated[str, argument("ORIGIN", "The source, as the marks name it.")],
+    *,
+    reason: options.ReasonOption = "",
+    dry_run: Annotated[bool, option("--dry-run", "Only show what would be cleared.")] = False,
+    yes: options.YesOption = False,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Take the mark from all that rests on one origin alone.
+
+    Do it once you have read what that brought. Candidates still wait for review. What has another source
+    too stays marked. On a terminal it shows them first, and asks; elsewhere it needs --yes.
+    """
+    request = ops.OriginClearance(
+        origin=origin, reason=reason, dry_run=dry_run, idempotency_key=idempotency_key
+    )
+    if not yes and not dry_run:
+        with call.operations() as operations:
+            shown = operations.clear_origin(replace(request, dry_run=True, idempotency_key=None))
+        _ask_about(shown, "cleared", lambda: learning_tables.show_cleared(shown, on_stderr=True))
+    call.ask(lambda operations: operations.clear_origin(request), learning_tables.show_cleared)
+
+
+def _ask_about(shown: ops.Revoked | ops.Cleared, done: str, show: Callable[[], None]) -> None:
+    """Show what an act would change, and ask; the store is free while the person reads."""
+    count = len(shown.items) + len(shown.others)
+    if count:
+        options.require_person(f"{plural(count, 'thing' if shown.others else 'learning')} would be {done}")
+        show()
+        typer.confirm("Clear them?" if done == "cleared" else "Revoke them?", abort=True, err=True)

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 
 from runlore.cli import options
-from runlore.cli.input_files import text_of
+from runlore.cli.options import text_of
 from runlore.cli.typer_commands import argument, option
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -94,7 +94,6 @@ class TermsOptions:
 
 
 def content_of(argument: str | None, file: str | None) -> str:
-    """The text: an argument, a file, or standard input."""
     if (argument is None) == (file is None):
         raise Invalid(
             f"{'no' if argument is None else 'more than one'} text was given",

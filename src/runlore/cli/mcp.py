@@ -5,7 +5,6 @@ what the agent sees and may do is what every agent may.
 """
 
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from runlore.cli import agent_access
@@ -16,11 +15,9 @@ from runlore.client.remote import RemoteOperations
 from runlore.client.transport import Transport
 from runlore.config.settings import Settings
 from runlore.daemon.agents_folder import read_persona, token_path
-from runlore.daemon.calls.working_folders import WorkingFolder, working_folder
+from runlore.daemon.calls.working_folders import WorkingFolder, bindings_of, working_folder
 from runlore.domain import limits
 from runlore.domain.access import Role
-from runlore.domain.errors import NotFound
-from runlore.domain.project import FolderBinding, FolderId
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 
@@ -39,7 +36,7 @@ def mcp(
 
     The agent starts it: name this command in its MCP settings. With --url it speaks to that Runlore.
     """
-    from runlore.mcp.stdio import serve_stdio
+    from runlore.mcp.server import serve_stdio
 
     settings = call.settings()
     token_path(settings.state_root, agent)
@@ -110,13 +107,7 @@ class _Connection:
             return working_folder(os.getcwd())
         transport = agent_access.connect_as_operator(self._settings)
         operations = RemoteOperations(transport)
-
-        def find_binding(folder_id: FolderId) -> FolderBinding | None:
-            with suppress(NotFound):
-                return operations.get_folder(folder_id)
-            return None
-
         try:
-            return working_folder(os.getcwd(), find_binding)
+            return working_folder(os.getcwd(), bindings_of(operations))
         finally:
             transport.close()

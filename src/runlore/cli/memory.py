@@ -6,7 +6,7 @@ from typing import Annotated, NewType
 import typer
 
 from runlore.cli import options
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
 from runlore.cli.skills.mount_updates import mounts_following
 from runlore.cli.tables import record_tables
 from runlore.cli.tables.table_cells import plural
@@ -52,17 +52,13 @@ def _any_waiting(operations: "ops.Operations", filters: ops.Filters) -> bool:
 
 
 @command(memory, "inspect")
-def inspect_record(
-    call: Invocation,
+@asks(record_tables.show_record)
+def get_record(
     record_id: options.RecordArgument,
     as_of: options.AsOfOption = None,
-    session: options.SessionOption = None,
+    session_id: options.SessionOption = None,
 ) -> None:
     """Show one record with all its fields."""
-    call.ask(
-        lambda operations: operations.get_record(record_id, as_of=as_of, session_id=session),
-        record_tables.show_record,
-    )
 
 
 @command(memory, "search")
@@ -98,11 +94,11 @@ def search(
 
 
 @command(memory, "context")
-def context(
-    call: Invocation,
+@asks(record_tables.show_goal_context)
+def goal_context(
     *,
     goal: Annotated[str, argument("GOAL", "The task that is being planned.")],
-    session: options.SessionOption = None,
+    session_id: options.SessionOption = None,
     limit: Annotated[
         int, options.number("--limit N", f"How many of each layer, up to {limits.CONTEXT_PER_LAYER_MAX}.")
     ] = limits.CONTEXT_PER_LAYER_MAX,
@@ -112,27 +108,18 @@ def context(
 
     The best profile, procedural and semantic records for it, only such as a prompt may see.
     """
-    request = ops.GoalRequest(
-        goal=goal,
-        session_id=session,
-        limit=limit,
-        as_of=as_of,
-    )
-    call.ask(lambda operations: operations.goal_context(request), record_tables.show_goal_context)
 
 
 @command(memory, "history")
-def history(
-    call: Invocation, record_id: options.RecordArgument, session: options.SessionOption = None
-) -> None:
+@asks(record_tables.show_history)
+def history(record_id: options.RecordArgument, session_id: options.SessionOption = None) -> None:
     """Show everything that happened to a record."""
-    call.ask(lambda operations: operations.history(record_id, session_id=session), record_tables.show_history)
 
 
 @command(memory, "states")
-def states(call: Invocation) -> None:
+@asks(record_tables.show_states)
+def states() -> None:
     """Show the table of legal moves."""
-    call.ask(lambda operations: operations.states(), record_tables.show_states)
 
 
 @command(profile, "propose")
@@ -200,25 +187,20 @@ def add_episode(
 
 
 @command(memory, "rollback")
+@asks(record_tables.show_rollback)
 def rollback(
-    call: Invocation,
     target: options.DecisionOptions,
     restore_sources: Annotated[
         bool, option("--restore", "Bring back what it had replaced, where nothing else replaces it.")
     ] = False,
 ) -> None:
     """Tombstone an active record, and tell what can be restored."""
-    decision = replace(target.read(), restore_sources=restore_sources)
-    call.ask(lambda operations: operations.rollback(decision), record_tables.show_rollback)
 
 
 @command(memory, "restore")
-def restore(call: Invocation, target: options.DecisionOptions) -> None:
+@asks(lambda record: say(f"Restored {record.record_id}: {record.summary}"))
+def restore(target: options.DecisionOptions) -> None:
     """Make a superseded record active again."""
-    call.ask(
-        lambda operations: operations.restore(target.read()),
-        lambda record: say(f"Restored {record.record_id}: {record.summary}"),
-    )
 
 
 ThingId = NewType("ThingId", RecordId)

@@ -10,8 +10,8 @@ from typing import Annotated, Any, cast
 import orjson
 
 from runlore.cli import options
-from runlore.cli.input_files import text_of
 from runlore.cli.invocation import Invocation, command
+from runlore.cli.options import text_of
 from runlore.cli.tables.table_cells import plural, scope_text, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.cli.typer_commands import argument, group, option

@@ -6,8 +6,8 @@ import orjson
 import typer
 
 from runlore.cli import options
-from runlore.cli.input_files import bytes_of
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
+from runlore.cli.options import bytes_of
 from runlore.cli.tables import record_tables
 from runlore.cli.typer_commands import group, option
 from runlore.domain import limits
@@ -98,15 +98,15 @@ def adopt(
 
 
 @command(radar, "undo")
-def undo(call: Invocation, target: options.DecisionOptions) -> None:
+@asks(record_tables.show_adoption)
+def radar_undo(target: options.DecisionOptions) -> None:
     """Roll back the procedure that a finding became."""
-    call.ask(lambda operations: operations.radar_undo(target.read()), record_tables.show_adoption)
 
 
 @command(radar, "log")
-def log(call: Invocation) -> None:
+@asks(lambda answer: typer.echo(answer.markdown, nl=False))
+def radar_log() -> None:
     """Print the adoption registry and the promotion log as Markdown."""
-    call.ask(lambda operations: operations.radar_log(), lambda answer: typer.echo(answer.markdown, nl=False))
 
 
 def _findings_of(path: str) -> "tuple[domain_radar.Finding, ...]":

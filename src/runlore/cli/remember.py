@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
@@ -12,13 +11,14 @@ from runlore.cli.inbox import read_key, show_beside
 from runlore.cli.invocation import Invocation
 from runlore.cli.skills.prompt import is_terminal
 from runlore.cli.tables import record_tables
+from runlore.cli.tables.table_cells import kind_text
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
-from runlore.daemon.calls.working_folders import working_folder
+from runlore.daemon.calls.working_folders import bindings_of, working_folder
 from runlore.domain import limits
-from runlore.domain.errors import Conflict, NotFound
-from runlore.domain.project import FolderBinding, FolderId, project_name
+from runlore.domain.errors import Conflict
+from runlore.domain.project import project_name
 from runlore.domain.record import PERSON_KINDS, Kind, Record, State
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.serialization.codec import serialize
@@ -32,7 +32,6 @@ ASKED_OF_RULE = "   Remember it? [y, a=yes, in every prompt, n, e=change the tex
 CLASHES = "   Which holds? [y=the new one alone, b=both, n=leave it waiting]: "
 CLASHES_WITH_SEVERAL = "   Do all of them hold? [b=all hold, n=leave it waiting]: "
 _CONFLICT = "review.conflict"
-_WITH_ARTICLE = {Kind.FACT: "a fact", Kind.PREFERENCE: "a preference", Kind.DECISION: "a decision"}
 
 
 def remember(
@@ -100,13 +99,7 @@ def search(
 def find_project(operations: ops.Operations, folder: str) -> str | None:
     """The project of a folder. One without a repository that nobody has bound has none: it is where somebody
     happens to be."""
-
-    def find_binding(folder_id: FolderId) -> FolderBinding | None:
-        with suppress(NotFound):
-            return operations.get_folder(folder_id)
-        return None
-
-    project = working_folder(folder, find_binding).project
+    project = working_folder(folder, bindings_of(operations)).project
     return None if project.startswith("folder-") else project
 
 
@@ -139,8 +132,7 @@ def _ask(
 
 def _describe(kind: Kind, scope: Scope) -> str:
     name = project_name(scope.id, os.getcwd()) if scope.kind == "project" else ""
-    where = f"project {name}" if name else "everything" if scope == WORKSPACE else str(scope)
-    return f"{_WITH_ARTICLE.get(kind, kind)}, for {where}"
+    return kind_text(kind, scope, {scope.id: name} if name else {})
 
 
 def _use(call: Invocation, record: Record, decision: ops.Decision, *, is_asked: bool) -> Record:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from runlore.cli import options
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
 from runlore.cli.tables import learning_tables, record_tables
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import group, option
@@ -97,33 +97,24 @@ def confirm(
 
 
 @command(review, "reject")
-def reject(call: Invocation, target: options.DecisionOptions) -> None:
+@asks(lambda record: say(f"Rejected {record.record_id}: {record.summary}"))
+def reject(target: options.DecisionOptions) -> None:
     """Turn a waiting record down; it stays in the history."""
-    call.ask(
-        lambda operations: operations.reject(target.read()),
-        lambda record: say(f"Rejected {record.record_id}: {record.summary}"),
-    )
 
 
 @command(semantic, "compact")
 def compact(call: Invocation, merging: MergeOptions) -> None:
     """Show which semantic records would merge, or propose it."""
-    request = merging.read()
     with call.operations() as operations:
-        items = operations.compact(request)
-    call.answer(
-        answers.write_merges(items),
-        lambda: record_tables.show_merges(items, nothing="No semantic records would merge."),
-    )
+        _show_merges(call, operations.compact(merging.read()), "No semantic records would merge.")
 
 
 @command(procedural, "dedup")
 def dedup(call: Invocation, merging: MergeOptions) -> None:
     """Show which procedures share a workflow, or propose one for all."""
-    request = merging.read()
     with call.operations() as operations:
-        items = operations.dedup(request)
-    call.answer(
-        answers.write_merges(items),
-        lambda: record_tables.show_merges(items, nothing="No procedures share a workflow."),
-    )
+        _show_merges(call, operations.dedup(merging.read()), "No procedures share a workflow.")
+
+
+def _show_merges(call: Invocation, items: tuple[ops.MergeItem, ...], nothing: str) -> None:
+    call.answer(answers.write_merges(items), lambda: record_tables.show_merges(items, nothing=nothing))

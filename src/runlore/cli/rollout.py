@@ -10,9 +10,9 @@ import typer
 from runlore.cli import options
 from runlore.cli.agent.approval_prompt import ApprovalPrompt
 from runlore.cli.agent.screen import Screen
-from runlore.cli.input_files import folder_of
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
 from runlore.cli.learning_options import content_of
+from runlore.cli.options import folder_of
 from runlore.cli.run import leave, show_end, words_of, work_run
 from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
 from runlore.cli.tables import rollout_tables
@@ -319,14 +319,13 @@ def status(
         call.ask(lambda operations: operations.get_promoted(name), rollout_tables.show_promoted)
         return
     request = ops.PromotedRequest(**vars(where), **vars(page))
-    call.ask(lambda operations: operations.list_promoted(request), rollout_tables.show_page)
+    call.ask(lambda operations: operations.list_promoted(request), rollout_tables.show_promoted_page)
 
 
 @command(rollout, "history")
-def history(call: Invocation, name: NameArgument, page: options.PageOptions) -> None:
+@asks(rollout_tables.show_history)
+def promoted_history(skill_name: NameArgument, page: options.PageOptions) -> None:
     """Show how a promoted skill stood after each change, oldest first."""
-    request = ops.PromotedHistoryRequest(skill_name=name, limit=page.limit, cursor=page.cursor)
-    call.ask(lambda operations: operations.promoted_history(request), rollout_tables.show_history)
 
 
 @command(rollout, "revoke")

@@ -12,8 +12,8 @@ from runlore.cli.agent.approval_prompt import ApprovalPrompt
 from runlore.cli.agent.following import follow, keys_heard
 from runlore.cli.agent.learned_skills import LEARNS_S, ask_about_learned, tell_earlier, tell_learned
 from runlore.cli.agent.screen import Screen
-from runlore.cli.input_files import folder_of, text_of
 from runlore.cli.invocation import Invocation
+from runlore.cli.options import folder_of, text_of
 from runlore.cli.skills.prompt import is_terminal
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, option

@@ -101,9 +101,11 @@ def up(
 
 
 def _mounts() -> "dict[str, MountedApp]":
+    from runlore.console.pages import Console
     from runlore.mcp import endpoint
 
-    return {endpoint.PATH: endpoint.McpEndpoint()}
+    console = Console()
+    return {**dict.fromkeys(console.paths, console), endpoint.PATH: endpoint.McpEndpoint()}
 
 
 def on_a_port(settings: Settings, start: Callable[[Settings], StartedT], *, is_given: bool) -> StartedT:
@@ -174,7 +176,39 @@ def logs(
                 sys.stdout.flush()
 
 
+def console(call: Invocation) -> None:
+    """Print a link to the review console that logs you in: once, within two minutes."""
+    from runlore.daemon.process.browser_sessions import CODE_S, make_code
+
+    state_root = _local(call).state_root
+    daemon = read_daemon_file(state_root)
+    if daemon is None or not is_listening(daemon.socket):
+        raise Unavailable(
+            "the console is served by the daemon, and none is running",
+            code="console.daemon",
+            hint="start it with `runlore up --detach`",
+        )
+    if daemon.url is None:
+        raise Unavailable(
+            "the daemon listens on its socket alone, which no browser reaches",
+            code="console.no-tcp",
+            hint="end it with `runlore down`, and start it without --no-tcp",
+        )
+    # What stands behind the # is never sent anywhere, and so in no log.
+    link = f"{daemon.url}/#login={make_code(state_root, datetime.now(UTC))}"
+    call.answer({"url": link, "expires_in_s": CODE_S}, lambda: say(link, is_code=True))
+
+
+def _running_text(settings: Settings) -> str:
+    if settings.url is not None:
+        return f"through {settings.url}"
+    daemon = read_daemon_file(settings.state_root)
+    is_running = daemon is not None and is_listening(daemon.socket)
+    return "running in the background" if is_running else "not running in the background"
+
+
 def where_text(settings: Settings) -> str:
+    """Which process answers, for who looks closer."""
     if settings.url is not None:
         return f"through {settings.url}"
     daemon = read_daemon_file(settings.state_root)
@@ -206,6 +240,8 @@ def _tell_started(call: Invocation, settings: Settings, daemon: DaemonFile, lack
             say(f"  url     {daemon.url}")
         say(f"  socket  {daemon.socket}")
         say(f"  token   in {token_file}")
+        if daemon.url:
+            say("  browser `runlore console` prints a link to the review console")
         for note in damage:
             say(f"{note} [store.damaged]", "red")
         if lacks:
@@ -275,13 +311,12 @@ def status(
     with call.operations() as operations:
         answer = operations.status()
         if not call.as_json and not everything:
-            learned = service_tables.count_learned(operations, datetime.now(UTC))
+            learned = service_tables.count_learned(operations, answer, datetime.now(UTC))
 
     def show() -> None:
-        where = where_text(call.settings())
         if learned is None:
-            service_tables.show_whole_status(answer, where)
+            service_tables.show_whole_status(answer, where_text(call.settings()))
         else:
-            service_tables.show_status(answer, where, learned)
+            service_tables.show_status(answer, _running_text(call.settings()), learned)
 
     call.answer(answers.write(answer), show)

@@ -5,8 +5,8 @@ from typing import Annotated
 from runlore.cli import options
 from runlore.cli.agent.approval_prompt import ApprovalPrompt
 from runlore.cli.agent.screen import Screen
-from runlore.cli.input_files import folder_of
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
+from runlore.cli.options import folder_of
 from runlore.cli.run import looked_at, tell_capture
 from runlore.cli.skills.prompt import is_terminal
 from runlore.cli.tables import projection_tables, record_tables, session_tables
@@ -16,8 +16,9 @@ from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
-from runlore.domain.run import ArtifactId, RunStatus
+from runlore.domain.run import RunStatus
 from runlore.domain.session import PersonaId, Session, SessionId
+from runlore.domain.worth.outcome import SaidOutcome
 from runlore.ports import operations as ops
 
 run_group = group("One run: its journal, its notes, its artifacts.")
@@ -38,9 +39,9 @@ class RunFilter:
 
 
 @command(run_group, "show")
-def show_run(call: Invocation, run_id: options.RunArgument) -> None:
+@asks(session_tables.show_run)
+def get_run(run_id: options.RunArgument) -> None:
     """Show one run."""
-    call.ask(lambda operations: operations.get_run(run_id), session_tables.show_run)
 
 
 @command(run_group, "journal")
@@ -49,8 +50,7 @@ def run_journal(call: Invocation, run_id: options.RunArgument, page: options.Jou
 
     Long texts are cut; `--json` gives them whole.
     """
-    request = ops.JournalRequest(run_id=run_id, **vars(page))
-    call.ask(lambda operations: operations.journal(request), session_tables.show_journal)
+    journal(call, run_id=run_id, page=page)
 
 
 @command(run_group, "follow")
@@ -72,38 +72,44 @@ def follow(
 
 
 @command(run_group, "cancel")
-def cancel(call: Invocation, run_id: options.RunArgument) -> None:
+@asks(lambda found: say(f"Run {found.run.run_id} is {found.run.status.value}"))
+def cancel_run(run_id: options.RunArgument) -> None:
     """Stop a run that Runlore works."""
+
+
+@command(run_group, "outcome")
+def say_outcome(
+    call: Invocation,
+    run_id: options.RunArgument,
+    outcome: Annotated[SaidOutcome, argument("good|bad", "How it went.")],
+) -> None:
+    """Say how a run went.
+
+    Said within a day, it counts instead of what Runlore reads off the run.
+    """
+    request = ops.OutcomeRequest(run_id=run_id, outcome=outcome)
     call.ask(
-        lambda operations: operations.cancel_run(run_id),
-        lambda found: say(f"Run {found.run.run_id} is {found.run.status.value}"),
+        lambda operations: operations.say_outcome(request),
+        lambda answer: say(f"Run {answer.run_id} went {answer.outcome}, as you say."),
     )
 
 
 @command(run_group, "scratch")
-def scratch(call: Invocation, run_id: options.RunArgument) -> None:
+@asks(lambda found: record_tables.show_records(found, None, empty="The run has no notes."))
+def list_scratch(run_id: options.RunArgument) -> None:
     """Show a run's notes to itself, which go when it ends."""
-    call.ask(
-        lambda operations: operations.list_scratch(run_id),
-        lambda found: record_tables.show_records(found, None, empty="The run has no notes."),
-    )
 
 
 @command(run_group, "artifacts")
-def artifacts(call: Invocation, run_id: options.RunArgument) -> None:
+@asks(session_tables.show_artifacts)
+def list_artifacts(run_id: options.RunArgument) -> None:
     """List the texts that a run left behind."""
-    call.ask(lambda operations: operations.list_artifacts(run_id), session_tables.show_artifacts)
 
 
 @command(run_group, "artifact")
-def artifact(
-    call: Invocation,
-    artifact_id: Annotated[str, argument("ID", "The artifact's id.")],
-) -> None:
+@asks(session_tables.show_artifact)
+def get_artifact(artifact_id: Annotated[str, argument("ID", "The artifact's id.")]) -> None:
     """Print one artifact's text."""
-    call.ask(
-        lambda operations: operations.get_artifact(ArtifactId(artifact_id)), session_tables.show_artifact
-    )
 
 
 persona = group("Who an agent is when it speaks.")
@@ -112,16 +118,15 @@ PersonaArgument = Annotated[PersonaId, argument("ID", "The persona's id.")]
 
 
 @command(persona, "list")
-def list_personas(call: Invocation, page: options.PageOptions) -> None:
+@asks(session_tables.show_personas)
+def list_personas(page: options.PageOptions) -> None:
     """List personas, the latest changed first."""
-    request = ops.PageRequest(**vars(page))
-    call.ask(lambda operations: operations.list_personas(request), session_tables.show_personas)
 
 
 @command(persona, "show")
-def show_persona(call: Invocation, persona_id: PersonaArgument) -> None:
+@asks(session_tables.show_persona)
+def get_persona(persona_id: PersonaArgument) -> None:
     """Show one persona."""
-    call.ask(lambda operations: operations.get_persona(persona_id), session_tables.show_persona)
 
 
 @command(persona, "put")
@@ -159,8 +164,6 @@ session = group("Conversations with agents: their runs, journals and memory.")
 session.add_typer(persona, name="persona")
 session.add_typer(run_group, name="run")
 
-QueryArgument = Annotated[str | None, argument("QUERY", "The input; without one, all of it.")]
-
 
 @dataclass(frozen=True, kw_only=True)
 class BindingOptions:
@@ -175,16 +178,15 @@ class BindingOptions:
 
 
 @command(session, "list")
-def list_sessions(call: Invocation, page: options.PageOptions) -> None:
+@asks(session_tables.show_sessions)
+def list_sessions(page: options.PageOptions) -> None:
     """List sessions, newest first."""
-    request = ops.PageRequest(**vars(page))
-    call.ask(lambda operations: operations.list_sessions(request), session_tables.show_sessions)
 
 
 @command(session, "show")
-def show(call: Invocation, session_id: options.SessionArgument) -> None:
+@asks(session_tables.show_session)
+def get_session(session_id: options.SessionArgument) -> None:
     """Show one session."""
-    call.ask(lambda operations: operations.get_session(session_id), session_tables.show_session)
 
 
 @command(session, "create")
@@ -272,8 +274,8 @@ def end(
 
 
 @command(session, "runs")
-def runs(
-    call: Invocation,
+@asks(session_tables.show_runs)
+def list_runs(
     where: RunFilter,
     page: options.PageOptions,
     session_id: Annotated[
@@ -281,13 +283,11 @@ def runs(
     ] = None,
 ) -> None:
     """List the runs of a session, or of all, newest first."""
-    request = ops.RunsRequest(session_id=session_id, **vars(where), **vars(page))
-    call.ask(lambda operations: operations.list_runs(request), session_tables.show_runs)
 
 
 @command(session, "journal")
+@asks(session_tables.show_journal)
 def journal(
-    call: Invocation,
     session_id: options.SessionArgument,
     page: options.JournalOptions,
     since_checkpoint: Annotated[bool, option("--since-checkpoint", "From its last checkpoint on.")] = False,
@@ -296,28 +296,24 @@ def journal(
 
     Long texts are cut; `--json` gives them whole.
     """
-    request = ops.JournalRequest(session_id=session_id, since_checkpoint=since_checkpoint, **vars(page))
-    call.ask(lambda operations: operations.journal(request), session_tables.show_journal)
 
 
 @command(session, "context")
-def context(
-    call: Invocation,
+@asks(projection_tables.show_context)
+def memory_context(
     session_id: options.SessionArgument,
-    query: QueryArgument = None,
+    query: Annotated[str | None, argument("QUERY", "The input; without one, all of it.")] = None,
     as_of: options.AsOfOption = None,
 ) -> None:
     """Show what a session's next input may be given.
 
     Before it is packed into the budget; and for each record that it sees but is not given, why.
     """
-    request = ops.ContextRequest(session_id=session_id, query=query, as_of=as_of)
-    call.ask(lambda operations: operations.memory_context(request), projection_tables.show_context)
 
 
 @command(session, "search")
-def search(
-    call: Invocation,
+@asks(projection_tables.show_session_search)
+def session_search(
     session_id: options.SessionArgument,
     query: Annotated[str | None, argument("QUERY", "What to look for; without it, what is recent.")] = None,
     *,
@@ -325,18 +321,11 @@ def search(
     as_of: options.AsOfOption = None,
 ) -> None:
     """Search the learnings and recovered runs that a session sees."""
-    request = ops.SessionSearchRequest(
-        session_id=session_id,
-        query=query,
-        limit=limit,
-        as_of=as_of,
-    )
-    call.ask(lambda operations: operations.session_search(request), projection_tables.show_session_search)
 
 
 @command(session, "preview")
-def preview(
-    call: Invocation,
+@asks(projection_tables.show_preview)
+def preview_input(
     session_id: options.SessionArgument,
     text: Annotated[str, argument("TEXT", "The input that is not sent.")],
     *,
@@ -346,13 +335,6 @@ def preview(
     ] = None,
 ) -> None:
     """Show the sections that an input would get, and the budget."""
-    request = ops.PreviewRequest(
-        session_id=session_id,
-        text=text,
-        model=model,
-        prompt_tokens=prompt_tokens,
-    )
-    call.ask(lambda operations: operations.preview_input(request), projection_tables.show_preview)
 
 
 def _one_of(given: bool, taken_away: bool, names: str) -> None:

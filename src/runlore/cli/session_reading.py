@@ -38,7 +38,6 @@ class SessionsRead:
     hint: str = ""
 
     def add(self, step: ops.ReadingStep) -> None:
-        """Count what came of one request."""
         self.requests += 1
         self.statements += step.statements
         self.procedures += step.procedures
@@ -49,7 +48,6 @@ class SessionsRead:
         self.thrown.update(step.thrown)
 
     def to_plain(self) -> dict[str, JsonValue]:
-        """What `--json` tells."""
         return {
             "model": self.plan.model or None,
             "planned_requests": self.plan.requests,
@@ -67,7 +65,6 @@ class SessionsRead:
         }
 
     def show(self) -> None:
-        """What people are told at the end."""
         if self.folder:
             say(f"Wrote {plural(self.requests, 'request')} to {self.folder}; no model was asked.")
             return

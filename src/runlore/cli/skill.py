@@ -7,7 +7,7 @@ The commands themselves are written in `library`, `importing`, `saving`, `curati
 from typing import Annotated
 
 from runlore.cli import options
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
 from runlore.cli.rollout import rollout
 from runlore.cli.skills import library, mounting, saving
 from runlore.cli.skills.mount_updates import mounts_following
@@ -16,7 +16,6 @@ from runlore.cli.typer_commands import argument, group
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.lazy import dataclass
 from runlore.domain.suggestion import SuggestionState
-from runlore.ports import operations as ops
 
 skill = group("Skills: learned from sessions, kept, matched, mounted where agents look.")
 suggestions = group("Suggested skills: the review queue.")
@@ -36,7 +35,7 @@ command(skill, "restore")(library.restore)
 command(skill, "settle")(library.settle)
 command(skill, "curate")(library.curate)
 command(skill, "undo")(library.undo)
-command(skill, "curations")(library.curations)
+command(skill, "curations")(library.list_curations)
 command(skill, "mount")(mounting.mount)
 command(skill, "unmount")(mounting.unmount)
 command(skill, "log")(library.log)
@@ -60,13 +59,12 @@ class SuggestionOptions:
 
 
 @command(suggestions, "list")
-def list_suggestions(call: Invocation, where: SuggestionOptions, page: options.PageOptions) -> None:
+@asks(library_tables.show_suggestions)
+def list_suggestions(where: SuggestionOptions, page: options.PageOptions) -> None:
     """List suggested skills, the best first.
 
     Those that wait for a decision unless a state is named.
     """
-    request = ops.SuggestionsRequest(**vars(where), **vars(page))
-    call.ask(lambda operations: operations.list_suggestions(request), library_tables.show_suggestions)
 
 
 @command(suggestions, "show")

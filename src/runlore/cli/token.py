@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from runlore.cli import options
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
 from runlore.cli.tables import service_tables
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, group, option
@@ -35,15 +35,12 @@ def create(
 
 
 @command(token, "list")
-def list_tokens(call: Invocation) -> None:
+@asks(service_tables.show_tokens)
+def list_tokens() -> None:
     """List tokens, revoked ones included."""
-    call.ask(lambda operations: operations.list_tokens(), service_tables.show_tokens)
 
 
 @command(token, "revoke")
-def revoke(call: Invocation, name: Annotated[str, argument("NAME", "The token's name or id.")]) -> None:
+@asks(lambda revoked: say(f"Revoked {revoked.name}: its secret opens nothing any more."))
+def revoke_token(name: Annotated[str, argument("NAME", "The token's name or id.")]) -> None:
     """Make a token useless, at once and for good."""
-    call.ask(
-        lambda operations: operations.revoke_token(name),
-        lambda revoked: say(f"Revoked {revoked.name}: its secret opens nothing any more."),
-    )

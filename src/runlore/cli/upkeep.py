@@ -57,7 +57,10 @@ def doctor(
 
     It exits with 1 when something is wrong that it did not repair.
     """
-    with call.operations(mounts_follow=repair) as operations:
+    with (
+        call.operations(mounts_follow=repair) as operations,
+        progress_bar("Looking at everything", hidden=call.as_json),
+    ):
         diagnosis = operations.doctor(repair=repair)
     call.answer(
         answers.write(diagnosis), lambda: service_tables.show_diagnosis(diagnosis, all_checks=verbose)

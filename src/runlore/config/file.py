@@ -112,7 +112,10 @@ class EmbeddingTable(ConfigTable):
         description="The server's address, such as http://127.0.0.1:11434/v1.",
     )
     model: str = Field(
-        default="", max_length=200, description="The server's name of the model, such as all-minilm."
+        default="",
+        max_length=200,
+        description="The server's name of the model, such as all-minilm. Of the local ones all-minilm-l6-v2,"
+        " or empty for the small one.",
     )
     dimensions: int = Field(
         default=0,

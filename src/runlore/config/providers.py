@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
-from runlore.ports.embedder import LOCAL_DIMENSIONS, LOCAL_MODEL, EmbeddingBackend, EmbeddingProvider
+from runlore.ports.embedder import LOCAL_MODELS, EmbeddingBackend, EmbeddingProvider
 from runlore.ports.model import Provider, ProviderKind
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _backend(
         _check_local(table, name, path)
         return EmbeddingBackend(
             provider=EmbeddingProvider.LOCAL,
-            model=LOCAL_MODEL,
+            model=table.model or next(iter(LOCAL_MODELS)),
             dimensions=table.dimensions,
             timeout_s=timeout_s,
         )
@@ -238,15 +238,16 @@ def _check_local(table: "EmbeddingTable", name: str, path: str) -> None:
                 f"{name}.{setting} in {path} says something about a server, and the provider is local",
                 'leave it out, or say provider = "http"',
             )
-    if table.model not in ("", LOCAL_MODEL):
+    model = table.model or next(iter(LOCAL_MODELS))
+    if model not in LOCAL_MODELS:
         raise _wrong_embedding(
-            f"{name}.model in {path} is {table.model[:80]!r}, and the one local model is {LOCAL_MODEL}",
-            "leave model out",
+            f"{name}.model in {path} is {model[:80]!r}, which is no local model",
+            f"leave it out, or say one of {', '.join(LOCAL_MODELS)}",
         )
-    if table.dimensions not in (0, *LOCAL_DIMENSIONS):
+    if table.dimensions not in (0, *LOCAL_MODELS[model]):
         raise _wrong_embedding(
-            f"{name}.dimensions in {path} is {table.dimensions}, which {LOCAL_MODEL} does not have",
-            f"leave it out, or say one of {', '.join(map(str, LOCAL_DIMENSIONS))}",
+            f"{name}.dimensions in {path} is {table.dimensions}, which {model} does not have",
+            f"leave it out, or say one of {', '.join(map(str, LOCAL_MODELS[model]))}",
         )
 
 

@@ -54,7 +54,7 @@ def read_settings(*, home: str | None, environment: Mapping[str, str]) -> Settin
     """Flags over environment over `config.toml` over defaults."""
     state_root = state_root_of(home, environment)
     path = os.path.join(state_root, CONFIG_NAME)
-    file = _read_file(path)
+    file = _load_config_file(path)
     models = read_models(file.models if file else None, environment, path)
     return Settings(
         state_root=state_root,
@@ -128,7 +128,7 @@ def state_root_of(home: str | None, environment: Mapping[str, str]) -> str:
     return os.path.abspath(os.path.expanduser(chosen))
 
 
-def _read_file(path: str) -> "ConfigFile | None":
+def _load_config_file(path: str) -> "ConfigFile | None":
     try:
         with open(path, "rb") as file:
             text = file.read(_CONFIG_BYTES_MAX + 1)

@@ -1,1 +1,1 @@
-"""The browser console for operators. Filled after the HTTP surface."""
+"""The browser console for operators: a few files, and the login. What it shows comes from the API."""

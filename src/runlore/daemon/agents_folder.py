@@ -13,7 +13,7 @@ from runlore.domain import limits
 from runlore.domain.access import LOCAL_OPERATOR, Caller
 from runlore.domain.errors import Invalid
 from runlore.domain.session import PersonaId
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.domain.timestamps import from_milliseconds
 from runlore.hook import AGENTS_FOLDER
 
@@ -28,7 +28,6 @@ def has_agents(state_root: str) -> bool:
 
 
 def token_path(state_root: str, agent: str) -> str:
-    """The file of an agent's token."""
     if not _NAME.fullmatch(agent):
         raise Invalid(
             f"{agent[:80]!r} is no name for an agent",
@@ -60,10 +59,10 @@ def read_persona(state_root: str) -> PersonaId | None:
     """The persona of this state root's user: agents speak for it, and so does the operator."""
     try:
         with open(persona_path(state_root), encoding="utf-8") as file:
-            told = file.read(limits.ID_CHARS_MAX + 1).strip()
+            text = file.read(limits.ID_CHARS_MAX + 1).strip()
     except (OSError, ValueError):
         return None
-    return PersonaId(told) if told and len(told) <= limits.ID_CHARS_MAX and is_storable(told) else None
+    return PersonaId(text) if text and len(text) <= limits.ID_CHARS_MAX and is_storable(text) else None
 
 
 def write_persona(state_root: str, persona_id: PersonaId) -> None:

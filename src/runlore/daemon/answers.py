@@ -24,7 +24,7 @@ from runlore.domain.errors import (
 from runlore.domain.guard import redact
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import LazyModule, dataclass
-from runlore.domain.record import JsonObject, JsonValue, Record
+from runlore.domain.record import JsonValue, Record
 from runlore.domain.serialization.codec import Plain, as_list, as_object, as_text, deserialize, serialize
 from runlore.ports import operations as ops
 
@@ -189,9 +189,3 @@ def read_problem(plain: JsonValue) -> RunloreError:
         return kind(as_text(fields["detail"]), code=as_text(fields["code"]), hint=as_text(fields["hint"]))
     except (KeyError, TypeError) as error:
         raise not_an_answer(f"{type(error).__name__}: {error}") from error
-
-
-def text_of_event(data: JsonObject) -> str:
-    """The words of a `text`, `output` or `remark`; empty where it has none."""
-    text = data.get("text", "")
-    return text if isinstance(text, str) else ""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from runlore.daemon.operations.trials import TrialActs
     from runlore.daemon.operations.trying import TryActs
     from runlore.daemon.operations.upkeep import UpkeepActs
+    from runlore.daemon.operations.worth import WorthActs
     from runlore.domain.access import Caller
 
     class Application(
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         ProjectionActs,
         ServiceActs,
         UpkeepActs,
+        WorthActs,
         SkillActs,
         ReadingActs,
         LibraryActs,

@@ -4,10 +4,8 @@ All rows come from one snapshot. Run memories that are files travel as the rows 
 a backup of either database can be read into the other.
 """
 
-import fcntl
 import gzip
 import os
-import secrets
 import stat
 import zlib
 from collections import Counter
@@ -22,7 +20,7 @@ from typing import BinaryIO, Protocol, cast
 import orjson
 
 from runlore import __version__
-from runlore.atomic_write import atomic_write, sync_folder
+from runlore.atomic_write import atomic_write, new_file, sync_folder
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Unavailable
 from runlore.domain.lazy import dataclass
@@ -112,23 +110,14 @@ class Archive:
 
 
 def write_file(path: str, lines: Iterable[bytes]) -> None:
-    """Write a file aside, for this user alone, and give it its name when all of it is on the disk."""
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    _remove_leftovers(folder)
-    aside = os.path.join(folder, f"{_ASIDE_PREFIX}{secrets.token_hex(8)}")
-    with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
-                packed.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-            os.rename(aside, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(aside)
-            raise
+    with new_file(folder, _ASIDE_PREFIX) as (aside, file):
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
+            packed.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+        os.rename(aside, path)
     sync_folder(folder)
 
 
@@ -205,18 +194,6 @@ def _row(parsed: JsonValue) -> DumpRow:
             return table, cast("Mapping[str, str | int | None]", row)
         case _:
             raise wrong_backup("has a line that is no row")
-
-
-def _remove_leftovers(folder: str) -> None:
-    """A crash leaves a half-written file that nobody asks for."""
-    for name in os.listdir(folder):
-        if not name.startswith(_ASIDE_PREFIX):
-            continue
-        path = os.path.join(folder, name)
-        with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
-            # Whoever is still writing it holds the lock.
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(path)
 
 
 class BackupParts(Protocol):

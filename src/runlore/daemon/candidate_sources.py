@@ -22,9 +22,9 @@ from runlore.daemon.runs.run_access import own_artifact, own_run
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Invalid, NotFound, Refused
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.prompts.injected import without_notes
-from runlore.domain.record import LEARNING_KINDS, OWN_WORDS, EvidenceRef, Record, Source
+from runlore.domain.record import CHANGED, LEARNING_KINDS, OWN_WORDS, WORTH, EvidenceRef, Record, Source
 from runlore.domain.records.agents_word import on_agents_word
 from runlore.domain.records.contracts import check_summary, check_text
 from runlore.domain.records.radar import ORIGIN
@@ -37,7 +37,7 @@ from runlore.flow.origins import trace_text
 from runlore.ports.operations import NewCandidate
 from runlore.ports.store import Collections
 
-_OURS = ("sources_digest", OWN_WORDS)
+_OURS = ("sources_digest", OWN_WORDS, WORTH, CHANGED)
 # Of how many of its latest sessions an agent's words may be that it says for more than one.
 _RECENT_SESSIONS = 16
 

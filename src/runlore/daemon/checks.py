@@ -8,8 +8,10 @@ import re
 import shlex
 import stat
 from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
 from runlore.agents.hooks.reports import AGENTS
+from runlore.daemon import folder_staleness
 from runlore.daemon.background.maintenance import maintain
 from runlore.daemon.connected_agents import list_connected
 from runlore.daemon.parts import Parts
@@ -41,17 +43,27 @@ OK, NOTICE, REPAIRED, PROBLEM = "ok", "notice", "repaired", "problem"
 def diagnose(parts: Parts, *, repair: bool) -> Diagnosis:
     """Every check in turn; one that fails itself is a problem like any other."""
     findings: list[Finding] = []
-    for check, look in _CHECKS:
-        findings.extend(_run_check(check, look, parts, repair=repair))
+    for check, look, fine in _CHECKS:
+        found = _run_check(look, parts, repair=repair) or [_Found(OK, fine)]
+        findings += (Finding(check=check, outcome=out, detail=text, hint=hint) for out, text, hint in found)
     return Diagnosis(
         healthy=all(finding.outcome != PROBLEM for finding in findings), findings=tuple(findings)
     )
 
 
-def _run_check(
-    check: str, look: Callable[[Parts, bool], Iterator[Finding]], parts: Parts, *, repair: bool
-) -> list[Finding]:
-    found: list[Finding] = []
+class _Found(NamedTuple):
+    """What a check has found."""
+
+    outcome: str
+    detail: str
+    hint: str = ""
+
+
+_Check: TypeAlias = Callable[[Parts, bool], Iterator[_Found]]
+
+
+def _run_check(look: _Check, parts: Parts, *, repair: bool) -> list[_Found]:
+    found: list[_Found] = []
     left_out = 0
     try:
         for finding in look(parts, repair):
@@ -60,98 +72,72 @@ def _run_check(
             else:
                 left_out += 1
     except RunloreError as error:
-        found.append(Finding(check=check, outcome=PROBLEM, detail=error.sentence, hint=error.hint))
+        found.append(_Found(PROBLEM, error.sentence, error.hint))
     if left_out:
-        found.append(
-            Finding(check=check, outcome=found[-1].outcome, detail=f"and {left_out} more like these")
-        )
-    return found or [Finding(check=check, outcome=OK, detail=_FINE[check])]
+        found.append(_Found(found[-1].outcome, f"and {left_out} more like these"))
+    return found
 
 
-def _database(parts: Parts, repair: bool) -> Iterator[Finding]:
+def _database(parts: Parts, repair: bool) -> Iterator[_Found]:
     refusal = parts.store.refusal()
     if refusal is not None:
-        detail = f"nothing can be written: {refusal.sentence}"
-        yield Finding(check="database", outcome=PROBLEM, detail=detail, hint=refusal.hint)
+        yield _Found(PROBLEM, f"nothing can be written: {refusal.sentence}", refusal.hint)
     with parts.store.snapshot() as snapshot:
         miscounted = snapshot.journal.find_miscounted(limit=_MISCOUNTED_MAX)
     for session_id in miscounted:
         if repair:
             with parts.store.transaction() as tx:
                 tx.journal.recount(session_id)
-        yield _derived_finding(
-            "database",
-            f"the bytes of the journal of session {session_id} are counted wrongly",
-            repaired=repair,
-            hint="`runlore doctor --repair` counts them anew",
-        )
-    for problem in parts.store.problems():
-        yield Finding(
-            check="database",
-            outcome=PROBLEM,
-            detail=problem,
-            hint="restore the latest backup into an empty store; nothing is repaired by guessing",
-        )
+        told = f"the bytes of the journal of session {session_id} are counted wrongly"
+        yield _derived_finding(told, repaired=repair, hint="`runlore doctor --repair` counts them anew")
+    hint = "restore the latest backup into an empty store; nothing is repaired by guessing"
+    yield from (_Found(PROBLEM, problem, hint) for problem in parts.store.problems())
 
 
-def _clock(parts: Parts, _repair: bool) -> Iterator[Finding]:
+def _clock(parts: Parts, _repair: bool) -> Iterator[_Found]:
     if doubt := parts.clock.doubt():
-        yield Finding(check="clock", outcome=NOTICE, detail=doubt, hint="set the clock if it is wrong")
+        yield _Found(NOTICE, doubt, "set the clock if it is wrong")
 
 
-def _index(parts: Parts, repair: bool) -> Iterator[Finding]:
+def _index(parts: Parts, repair: bool) -> Iterator[_Found]:
     for name, follower in (("records", parts.follower), ("runs", parts.run_follower)):
         problem = follower.disagreement()
         if problem is None:
             continue
         if repair:
             follower.rebuild()
-        yield _derived_finding(
-            "index",
-            f"the index of {name} {problem}",
-            repaired=repair,
-            hint="`runlore doctor --repair` rebuilds it",
-        )
+        detail = f"the index of {name} {problem}"
+        yield _derived_finding(detail, repaired=repair, hint="`runlore doctor --repair` rebuilds it")
 
 
-def _embedding(parts: Parts, repair: bool) -> Iterator[Finding]:
+def _embedding(parts: Parts, repair: bool) -> Iterator[_Found]:
     """Whether vectors are of live learnings alone, and how their backend fares, with skills too where they
     share it. Nothing is asked."""
     state, skills = parts.meaning.backend_state(), parts.library.trouble()
     is_shared = state is not None and skills is not None and state.identity == skills.identity
     strangers = 0 if state is None else parts.meaning.strangers(repair=repair)
     if strangers:
-        yield _derived_finding(
-            "embedding",
-            f"{strangers:,} vectors are of nothing that is live",
-            repaired=repair,
-            hint="`runlore doctor --repair` erases them",
-        )
+        detail = f"{strangers:,} vectors are of nothing that is live"
+        yield _derived_finding(detail, repaired=repair, hint="`runlore doctor --repair` erases them")
     asked = (state, skills) if is_shared else (state,)
     failing = [each for each in asked if each is not None and not each.is_working]
     for remark, hint in dict.fromkeys((each.remark, each.hint) for each in failing):
-        yield Finding(check="embedding", outcome=PROBLEM, detail=remark, hint=hint)
+        yield _Found(PROBLEM, remark, hint)
     if failing or strangers:
         return
     if state is None:
-        told = "no backend is set for learnings, and words decide alone"
-        yield Finding(check="embedding", outcome=OK, detail=told)
+        yield _Found(OK, "no backend is set for learnings, and words decide alone")
     elif not state.was_asked:
-        told = "every vector is of a live learning; the backend was not asked since this process began"
-        yield Finding(check="embedding", outcome=OK, detail=told)
+        detail = "every vector is of a live learning; the backend was not asked since this process began"
+        yield _Found(OK, detail)
 
 
-def _run_memories(parts: Parts, repair: bool) -> Iterator[Finding]:
+def _run_memories(parts: Parts, repair: bool) -> Iterator[_Found]:
     problems = list(_run_memory_problems(parts))
     if problems and repair:
         maintain(parts, source="doctor")
-    for problem in problems:
-        yield _derived_finding(
-            "run memories",
-            problem,
-            repaired=repair,
-            hint="`runlore doctor --repair` rebuilds the index of them",
-        )
+    hint = "`runlore doctor --repair` rebuilds the index of them"
+    yield from (_derived_finding(problem, repaired=repair, hint=hint) for problem in problems)
 
 
 def _run_memory_problems(parts: Parts) -> Iterator[str]:
@@ -179,7 +165,7 @@ def _run_memory_problems(parts: Parts) -> Iterator[str]:
             yield f"run {run.run_id} has ended and its memory is not written yet"
 
 
-def _permissions(parts: Parts, repair: bool) -> Iterator[Finding]:
+def _permissions(parts: Parts, repair: bool) -> Iterator[_Found]:
     """What is in a folder that others can reach is told with the folder."""
     within: dict[str, int] = {}
     top = ""
@@ -191,14 +177,10 @@ def _permissions(parts: Parts, repair: bool) -> Iterator[Finding]:
             within[top] = -1
         within[top] += 1
     for path, more in within.items():
-        told = f" and {more:,} more in it" if more else ""
+        rest = f" and {more:,} more in it" if more else ""
         every = "-R " if more else ""
-        yield _derived_finding(
-            "permissions",
-            f"others can reach {path}{told}",
-            repaired=repair,
-            hint=f"`runlore doctor --repair` closes it, and so does: chmod {every}go= {shlex.quote(path)}",
-        )
+        hint = f"`runlore doctor --repair` closes it, and so does: chmod {every}go= {shlex.quote(path)}"
+        yield _derived_finding(f"others can reach {path}{rest}", repaired=repair, hint=hint)
 
 
 def _open_to_others(folder: str) -> Iterator[tuple[str, int]]:
@@ -229,19 +211,15 @@ def _is_certificate(path: str) -> bool:
     return blocks == {b"CERTIFICATE"} and len(content) <= _CERTIFICATE_BYTES_MAX
 
 
-def _jobs(parts: Parts, _repair: bool) -> Iterator[Finding]:
+def _jobs(parts: Parts, _repair: bool) -> Iterator[_Found]:
     with parts.store.snapshot() as snapshot:
         dead = snapshot.jobs.list(frozenset({JobState.DEAD}), limit=_FINDINGS_PER_CHECK_MAX)
     for job in dead:
-        yield Finding(
-            check="jobs",
-            outcome=PROBLEM,
-            detail=f"{job.kind} of {job.subject} has failed {job.attempts} times: {job.error}",
-            hint=f"mend the cause, then: runlore jobs retry {job.job_id}",
-        )
+        detail = f"{job.kind} of {job.subject} has failed {job.attempts} times: {job.error}"
+        yield _Found(PROBLEM, detail, f"mend the cause, then: runlore jobs retry {job.job_id}")
 
 
-def _models(parts: Parts, _repair: bool) -> Iterator[Finding]:
+def _models(parts: Parts, _repair: bool) -> Iterator[_Found]:
     """Whether what is set and asked for could be asked. Nothing is asked, and no model at all is fine."""
     with parts.store.snapshot() as snapshot:
         policy = current_learning(snapshot)
@@ -255,39 +233,29 @@ def _models(parts: Parts, _repair: bool) -> Iterator[Finding]:
         try:
             parts.models.resolve(model)
         except ModelFailure as failure:
-            yield Finding(
-                check="models", outcome=PROBLEM, detail=f"{user}: {failure.sentence}", hint=failure.hint
-            )
+            yield _Found(PROBLEM, f"{user}: {failure.sentence}", failure.hint)
     if not wanted:
-        yield Finding(check="models", outcome=OK, detail="no model is set, and nothing asks for one")
+        yield _Found(OK, "no model is set, and nothing asks for one")
 
 
-def _confinement(parts: Parts, _repair: bool) -> Iterator[Finding]:
+def _confinement(parts: Parts, _repair: bool) -> Iterator[_Found]:
     """Whether the system keeps commands of agents inside; where it cannot, that is how it is, and told."""
     if parts.workspaces.confinement != UNCONFINED:
         return
     stance = parts.agent_settings.approval.unconfined
-    yield Finding(
-        check="confinement",
-        outcome=OK,
-        detail=f"this system cannot keep agents' commands inside the working folder: {_UNCONFINED[stance]}",
-        hint="Linux from 6.2 on with Landlock can; agent.approval.unconfined settles what is done elsewhere",
-    )
+    detail = f"this system cannot keep agents' commands inside the working folder: {_UNCONFINED[stance]}"
+    hint = "Linux from 6.2 on with Landlock can; agent.approval.unconfined settles what is done elsewhere"
+    yield _Found(OK, detail, hint)
 
 
-def _promoted_skills(parts: Parts, repair: bool) -> Iterator[Finding]:
+def _promoted_skills(parts: Parts, repair: bool) -> Iterator[_Found]:
     """Whether promoted skills have the evidence that they need, and the catalogue says what they say."""
     found = mend_promoted(parts) if repair else promoted_findings(parts)
     for each in found:
-        yield _derived_finding(
-            "promoted skills",
-            each.told,
-            repaired=repair and each.is_mended,
-            hint=each.hint,
-        )
+        yield _derived_finding(each.told, repaired=repair and each.is_mended, hint=each.hint)
 
 
-def _skills(parts: Parts, repair: bool) -> Iterator[Finding]:
+def _skills(parts: Parts, repair: bool) -> Iterator[_Found]:
     """Whether the files of skills say what is stored, and how their embedding backend fares."""
     differing = parts.library.look()
     report = parts.library.refresh() if repair else RefreshReport()
@@ -296,95 +264,79 @@ def _skills(parts: Parts, repair: bool) -> Iterator[Finding]:
     if not report.is_whole:
         failed.update(each.name for each in parts.library.look())
     for each in differing:
-        yield _derived_finding(
-            "skills",
-            each.told,
-            repaired=repair and each.difference not in LEFT_ALONE and each.name not in failed,
-            hint=each.hint,
-        )
+        is_done = repair and each.difference not in LEFT_ALONE and each.name not in failed
+        yield _derived_finding(each.told, repaired=is_done, hint=each.hint)
     for problem in left:
         if problem.name in failed:
-            yield Finding(check="skills", outcome=PROBLEM, detail=problem.told, hint=problem.hint)
+            yield _Found(PROBLEM, problem.told, problem.hint)
     trouble = parts.library.trouble()
     if trouble is not None:
-        yield Finding(check="skills", outcome=PROBLEM, detail=trouble.remark, hint=trouble.hint)
+        yield _Found(PROBLEM, trouble.remark, trouble.hint)
 
 
-def _mounts(parts: Parts, repair: bool) -> Iterator[Finding]:
+def _mounts(parts: Parts, repair: bool) -> Iterator[_Found]:
     """Whether the copies of skills in agents' folders are as they should be."""
     follower = MountFollower(parts.store, parts.state_root)
     done = follower.repair() if repair else follower.look()
     for item in done.items:
         if item.state not in (MountState.UNCHANGED, MountState.LEFT):
-            yield _derived_finding(
-                "mounts",
-                f"the copy of skill {item.name} in {item.folder} is not up to date",
-                repaired=repair,
-                hint="`runlore doctor --repair` brings it up to date, and so does `runlore skill mount`",
-            )
+            detail = f"the copy of skill {item.name} in {item.folder} is not up to date"
+            hint = "`runlore doctor --repair` brings it up to date, and so does `runlore skill mount`"
+            yield _derived_finding(detail, repaired=repair, hint=hint)
     for folder, problem in done.problems:
         detail = f"the skills in {folder} are not up to date: {problem.sentence}"
-        yield Finding(check="mounts", outcome=PROBLEM, detail=detail, hint=problem.hint)
+        yield _Found(PROBLEM, detail, problem.hint)
 
 
-def _agents(parts: Parts, _repair: bool) -> Iterator[Finding]:
+def _agents(parts: Parts, _repair: bool) -> Iterator[_Found]:
     """Whether the hooks of connected agents are in place. Their settings are theirs: nothing is repaired."""
     for each in list_connected(parts.state_root):
         where = AGENTS[each.name].title + (f" in {each.project}" if each.project else "")
         if each.trouble:
-            yield Finding(
-                check="agents", outcome=PROBLEM, detail=f"hooks of {where}: {each.trouble}", hint=each.hint
-            )
+            yield _Found(PROBLEM, f"hooks of {where}: {each.trouble}", each.hint)
         elif each.reported_at is None:
-            yield Finding(
-                check="agents", outcome=OK, detail=f"hooks of {where} are in place, and never reported"
-            )
+            yield _Found(OK, f"hooks of {where} are in place, and never reported")
         if each.lost_at is not None:
             detail = f"a report of {where} was left out at {format_time(each.lost_at)}"
             hint = (
                 "it was over 8 MiB, or 2,000 waited for a daemon; what a transcript has is read all the same"
             )
-            yield Finding(check="agents", outcome=OK, detail=detail, hint=hint)
+            yield _Found(OK, detail, hint)
 
 
-def _derived_finding(check: str, detail: str, *, repaired: bool, hint: str) -> Finding:
-    if repaired:
-        return Finding(check=check, outcome=REPAIRED, detail=detail)
-    return Finding(check=check, outcome=PROBLEM, detail=detail, hint=hint)
+def _staleness(parts: Parts, _repair: bool) -> Iterator[_Found]:
+    """Whether bound folders still have what learnings say of them. What is gone is for a person to judge."""
+    for record_id, what in folder_staleness.find_stale(parts):
+        yield _Found(NOTICE, f"{record_id}: {what}", f"`runlore learning verify {record_id}` or revoke it")
 
 
-_CHECKS: tuple[tuple[str, Callable[[Parts, bool], Iterator[Finding]]], ...] = (
-    ("database", _database),
-    ("clock", _clock),
-    ("permissions", _permissions),
-    ("run memories", _run_memories),
-    ("index", _index),
-    ("embedding", _embedding),
-    ("promoted skills", _promoted_skills),
-    ("skills", _skills),
-    ("mounts", _mounts),
-    ("jobs", _jobs),
-    ("models", _models),
-    ("confinement", _confinement),
-    ("agents", _agents),
-)
+def _derived_finding(detail: str, *, repaired: bool, hint: str) -> _Found:
+    return _Found(REPAIRED, detail) if repaired else _Found(PROBLEM, detail, hint)
+
+
 _UNCONFINED = {
     Stance.ASK: "a person is asked about each",
     Stance.ALLOW: "they can do all that this user can, as the other rules allow",
     Stance.DENY: "none is run",
 }
-_FINE = {
-    "database": "all that is stored can be read, and every checksum holds",
-    "clock": "it has not jumped",
-    "permissions": "nobody else can read the state root",
-    "run memories": "every pointer leads to a memory, and every memory to a run",
-    "index": "it agrees with the store",
-    "embedding": "every vector is of a live learning, and the backend has not failed",
-    "promoted skills": "every one that is active has its evidence, and the catalogue says what they say",
-    "skills": "every file says what is stored",
-    "mounts": "every copy that is mounted says what its skill says",
-    "jobs": "nothing has failed for good",
-    "models": "every model that is set can be asked",
-    "agents": "the hooks of all that are connected are in place",
-    "confinement": "the kernel keeps agents' commands inside the working folder",
-}
+# What is looked at, in this order, and what is told where nothing was found.
+_CHECKS: tuple[tuple[str, _Check, str], ...] = (
+    ("database", _database, "all that is stored can be read, and every checksum holds"),
+    ("clock", _clock, "it has not jumped"),
+    ("permissions", _permissions, "nobody else can read the state root"),
+    ("run memories", _run_memories, "every pointer leads to a memory, and every memory to a run"),
+    ("index", _index, "it agrees with the store"),
+    ("embedding", _embedding, "every vector is of a live learning, and the backend has not failed"),
+    (
+        "promoted skills",
+        _promoted_skills,
+        "every one that is active has its evidence, and the catalogue says what they say",
+    ),
+    ("skills", _skills, "every file says what is stored"),
+    ("still true", _staleness, "bound folders have what learnings say of them"),
+    ("mounts", _mounts, "every copy that is mounted says what its skill says"),
+    ("jobs", _jobs, "nothing has failed for good"),
+    ("models", _models, "every model that is set can be asked"),
+    ("confinement", _confinement, "the kernel keeps agents' commands inside the working folder"),
+    ("agents", _agents, "the hooks of all that are connected are in place"),
+)

@@ -27,10 +27,10 @@ def note_clean_stop(parts: Parts) -> None:
     with suppress(RunloreError, OSError):
         with parts.store.snapshot() as snapshot:
             position = stamp_of(snapshot.records.position())
-        told = {"version": __version__, "position": position, "memories": parts.run_memories.fingerprint()}
+        note = {"version": __version__, "position": position, "memories": parts.run_memories.fingerprint()}
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with os.fdopen(os.open(path, _WRITE, 0o600), "wb") as file:
-            file.write(orjson.dumps(told))
+            file.write(orjson.dumps(note))
             file.flush()
             os.fsync(file.fileno())
 
@@ -38,23 +38,23 @@ def note_clean_stop(parts: Parts) -> None:
 def believe_clean_stop(parts: Parts) -> bool:
     """Whether the last daemon here stopped in order, and all is as it left it. This uses the note up."""
     path = os.path.join(parts.state_root, NOTE_NAME)
-    told = _read(path)
+    note = _read(path)
     try:
         delete_saved(path, "note of a clean stop")
         memories = parts.run_memories.fingerprint()
     except Unavailable:
         # The note would still be there after a crash; and a rebuild says loudly what is wrong with a folder.
         return False
-    if (told.get("version"), told.get("memories")) != (__version__, memories):
+    if (note.get("version"), note.get("memories")) != (__version__, memories):
         return False
-    position = position_of(str(told.get("position")))
+    position = position_of(str(note.get("position")))
     return position is not None and parts.store.is_current(position)
 
 
 def _read(path: str) -> dict[str, object]:
     try:
         with open(path, "rb") as file:
-            told = orjson.loads(file.read(_NOTE_BYTES_MAX))
+            note = orjson.loads(file.read(_NOTE_BYTES_MAX))
     except (OSError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return note if isinstance(note, dict) else {}

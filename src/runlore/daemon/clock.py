@@ -175,21 +175,21 @@ class SystemClock:
     def _doubt(self) -> str:
         if self._step is not None:
             direction = "ahead" if self._step.by > timedelta() else "back"
-            told = f"the clock stepped {direction} by {_duration(self._step.by)}"
+            doubt = f"the clock stepped {direction} by {_duration(self._step.by)}"
         else:
             away = (self._read_at or self._certain_at) - self._certain_at
-            told = f"the clock is {_duration(away)} ahead of what was known when it was last certain"
-        return f"{told}; nothing is deleted by it until it has stayed so for {CERTAIN_S / 3600:g} hour"
+            doubt = f"the clock is {_duration(away)} ahead of what was known when it was last certain"
+        return f"{doubt}; nothing is deleted by it until it has stayed so for {CERTAIN_S / 3600:g} hour"
 
 
 def read_clock_note(state_root: str) -> Readings | None:
     """What earlier processes have noted in the state root; None where that is nothing that can be read."""
     try:
         with open(os.path.join(state_root, _NOTE_NAME), "rb") as file:
-            told = orjson.loads(file.read(_NOTE_BYTES_MAX))
-        read = told["read_ms"]
+            document = orjson.loads(file.read(_NOTE_BYTES_MAX))
+        read = document["read_ms"]
         return Readings(
-            certain_at=from_milliseconds(told["certain_ms"]),
+            certain_at=from_milliseconds(document["certain_ms"]),
             read_at=None if read is None else from_milliseconds(read),
         )
     except (OSError, ValueError, TypeError, KeyError, OverflowError):

@@ -1,5 +1,6 @@
 """Agents that are connected: how it is done here, and whether their hooks work, as their files tell."""
 
+import hashlib
 import json
 import os
 import re
@@ -10,14 +11,14 @@ from datetime import datetime
 
 import runlore.hook
 from runlore.agents.hooks.connection import AgentConnection, FileChange, read_connection
-from runlore.agents.hooks.installing import PLUGIN_AGENTS, Connecting
 from runlore.agents.hooks.reports import AGENTS, find_agent
+from runlore.agents.hooks.settings_edits import PLUGIN_AGENTS, HookSetup
 from runlore.daemon.agents_folder import last_loss, last_report, persona_path, read_records, token_path
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 from runlore.domain.timestamps import format_time
-from runlore.skill_files.locations import PLACES, mount_folders
+from runlore.skill_files.locations import mount_folders
 
 # What Codex calls the hooks of the plugin that the repository's marketplace offers.
 _PLUGIN = "runlore@runlore:hooks/hooks.json"
@@ -53,7 +54,7 @@ def make_connection(
         raise Invalid(
             f"{project!r:.300} is not a folder", code="connect.project", hint="name the project's folder"
         )
-    to = Connecting(
+    setup = HookSetup(
         python=sys.executable,
         hook=os.path.abspath(runlore.hook.__file__),
         state_root=state_root,
@@ -63,18 +64,18 @@ def make_connection(
         environment=os.environ,
         plugin=plugin,
     )
-    return AgentConnection(agent=agent, to=to)
+    return AgentConnection(agent=agent, setup=setup)
 
 
 def skill_folders(connection: AgentConnection) -> tuple[str, ...]:
     """Where the agent of a connection looks for skills."""
-    base = connection.to.project or connection.to.home
-    return mount_folders(base, [connection.agent]) if connection.agent in PLACES else ()
+    base = connection.setup.project or connection.setup.home
+    return mount_folders(base, [connection.agent])
 
 
 def unused_folders(connection: AgentConnection) -> tuple[str, ...]:
     """Where it looks for skills, and no other agent that is connected does."""
-    state_root = connection.to.state_root
+    state_root = connection.setup.state_root
     others = (read_connection(state_root, record) for record in read_records(state_root).values())
     used = {folder for other in others if other is not None for folder in skill_folders(other)}
     return tuple(folder for folder in skill_folders(connection) if folder not in used)
@@ -88,7 +89,7 @@ def list_connected(state_root: str) -> Iterator[ConnectedAgent]:
             trouble, hint = _find_trouble(connection)
             yield ConnectedAgent(
                 name=connection.agent,
-                project=connection.to.project,
+                project=connection.setup.project,
                 reported_at=last_report(state_root, connection.agent),
                 lost_at=last_loss(state_root, connection.agent),
                 trouble=trouble,
@@ -111,10 +112,10 @@ def agents_to_plain(state_root: str) -> list[JsonValue]:
 
 def _find_trouble(connection: AgentConnection) -> tuple[str, str]:
     again = f"`runlore connect {connection.agent}` puts it right"
-    state_root = connection.to.state_root
+    state_root = connection.setup.state_root
     needed = {
-        connection.to.python: "Python",
-        connection.to.hook: "the hook program",
+        connection.setup.python: "Python",
+        connection.setup.hook: "the hook program",
         token_path(state_root, connection.agent): "the token",
         persona_path(state_root): "the persona that they report for",
     }
@@ -134,14 +135,14 @@ def _find_trouble(connection: AgentConnection) -> tuple[str, str]:
 
 
 def _list_untrusted(connection: AgentConnection) -> list[str]:
-    """The events whose hook Codex skips: it runs only those that the user's settings name as trusted."""
+    """The events whose hook Codex skips: it runs one only as it stood when the user trusted it."""
     events = AGENTS["codex"].events
     hooks_path = connection.edits[0].path
-    config = connection.to.path("config.toml", variable="CODEX_HOME", in_home=".codex")
+    config = connection.setup.path("config.toml", variable="CODEX_HOME", in_home=".codex")
     try:
         with open(config, "rb") as file:
             states = _members(_members(tomllib.load(file).get("hooks")).get("state"))
-        if connection.to.plugin:
+        if connection.setup.plugin:
             return [each for each in events if not _is_trusted(states.get(f"{_PLUGIN}:{_snake(each)}:0:0"))]
         with open(hooks_path, "rb") as file:
             groups = _members(_members(json.load(file)).get("hooks"))
@@ -152,16 +153,26 @@ def _list_untrusted(connection: AgentConnection) -> list[str]:
         event
         for event in events
         if not any(
-            _is_trusted(states.get(f"{path}:{_snake(event)}:{place}:0"))
+            _is_trusted(states.get(f"{path}:{_snake(event)}:{place}:0"), _digest(event, group))
             for path in paths
             for place, group in enumerate(_items(groups.get(event)))
-            if connection.to.hook in json.dumps(group)
+            if connection.setup.hook in json.dumps(group)
         )
     ]
 
 
-def _is_trusted(state: object) -> bool:
-    return bool(_members(state).get("trusted_hash")) and _members(state).get("enabled") is not False
+def _is_trusted(state: object, digest: str | None = None) -> bool:
+    """Whether Codex trusts a hook, as it is if its digest is given."""
+    trusted = _members(state).get("trusted_hash")
+    return bool(trusted) and digest in (None, trusted) and _members(state).get("enabled") is not False
+
+
+def _digest(event: str, group: object) -> str:
+    """What Codex knows a hook of ours by."""
+    hooks = [{"async": False, **_members(hook)} for hook in _items(_members(group).get("hooks"))]
+    known = {"event_name": _snake(event), "hooks": hooks}
+    written = json.dumps(known, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(written.encode()).hexdigest()}"
 
 
 def _snake(event: str) -> str:

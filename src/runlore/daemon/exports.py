@@ -1,8 +1,6 @@
 """Exports: everything that is stored, in one JSON file that never overwrites another."""
 
-import fcntl
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -10,7 +8,7 @@ from datetime import datetime
 import orjson
 
 from runlore import __version__
-from runlore.atomic_write import sync_folder
+from runlore.atomic_write import new_file, sync_folder
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import RecordId
 from runlore.domain.records.audit import RecordEvent
@@ -68,30 +66,13 @@ class Exports:
 
     def _write_aside(self, lines: Iterator[bytes], now: datetime) -> str:
         stamp = format_time(now).replace("-", "").replace(":", "").replace(".", "")
-        self._remove_leftovers()
-        aside = os.path.join(self._folder, f"{_ASIDE_PREFIX}{secrets.token_hex(8)}")
-        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                file.writelines(lines)
-                file.flush()
-                os.fsync(file.fileno())
-                path = self._link_unique(aside, stamp)
-            finally:
-                os.unlink(aside)
+        with new_file(self._folder, _ASIDE_PREFIX) as (aside, file):
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+            path = self._link_unique(aside, stamp)
         sync_folder(self._folder)
         return path
-
-    def _remove_leftovers(self) -> None:
-        """A crash leaves a half-written file that nobody asks for and a forgetting would not find."""
-        for name in os.listdir(self._folder):
-            if not name.startswith(_ASIDE_PREFIX):
-                continue
-            path = os.path.join(self._folder, name)
-            with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
-                # Whoever is still writing it holds the lock.
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(path)
 
     def _link_unique(self, aside: str, stamp: str) -> str:
         number = 1

@@ -25,7 +25,7 @@ from runlore.domain.runs.job import JobId
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.taint import Provenance
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.domain.timestamps import format_time
 from runlore.flow.policies import learning_in_force
 from runlore.flow.record.intake import Intake, propose

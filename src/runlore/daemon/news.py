@@ -46,11 +46,11 @@ def count_news(state_root: str, operations: "ops.Operations") -> None:
 
 def take_news(state_root: str) -> tuple[int, int]:
     """How many suggestions and how many statements are to be told of, this once."""
-    told = _path(state_root, is_told=True)
+    path = _path(state_root, is_told=True)
     try:
         # Of two who want to tell it one has it.
-        os.rename(_path(state_root, is_told=False), told)
-        with open(told, encoding="utf-8") as file:
+        os.rename(_path(state_root, is_told=False), path)
+        with open(path, encoding="utf-8") as file:
             suggestions, statements = json.load(file)["counts"]
             return int(suggestions), int(statements)
     except (OSError, ValueError, KeyError, TypeError):
@@ -77,5 +77,5 @@ def _read_until(path: str) -> "datetime | None":
 
 
 def _write(path: str, until: "datetime | None", counts: tuple[int, int] = (0, 0)) -> None:
-    told = {"until": _LONG_AGO if until is None else format_time(until), "counts": counts}
-    atomic_write(path, lambda file: file.write(json.dumps(told).encode()))
+    document = {"until": _LONG_AGO if until is None else format_time(until), "counts": counts}
+    atomic_write(path, lambda file: file.write(json.dumps(document).encode()))

@@ -26,6 +26,7 @@ from runlore.ports.store import Collections
 Plain: TypeAlias = dict[str, JsonValue]
 
 MAINTENANCE_NOTE = "run_memory.maintenance"
+REPEATS_NOTE = "repeats.counted"
 RUN_MEMORY_COUNTERS = (
     "stored_total",
     "injected_total",
@@ -39,7 +40,6 @@ RUN_MEMORY_COUNTERS = (
 
 
 def overview(collections: Collections, *, models: Models, library: SkillLibrary, now: datetime) -> Plain:
-    """Everything that `status` shows beside the records, as plain values."""
     counters = collections.counters.values()
     return {
         "sessions": _sessions(collections),
@@ -56,6 +56,7 @@ def overview(collections: Collections, *, models: Models, library: SkillLibrary,
         "capture": _capture(collections),
         "retention": _retention(collections),
         "models": _models(collections, models, now),
+        "repeats": _repeats(collections),
     }
 
 
@@ -132,6 +133,12 @@ def _retention(collections: Collections) -> Plain:
         "journal_bytes": collections.journal.bytes(),
         "artifact_bytes": collections.runs.artifact_bytes(),
     }
+
+
+def _repeats(collections: Collections) -> JsonValue:
+    """By month, how many requests said something again, as the daily look has counted them."""
+    noted = collections.counters.note(REPEATS_NOTE)
+    return [] if noted is None else orjson.loads(noted)
 
 
 def _models(collections: Collections, models: Models, now: datetime) -> Plain:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.clock import SystemClock, write_clock_note
+from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
+from runlore.domain.session import Session
+from runlore.ports.model import ModelFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runlore.config.agent import AgentSettings
-    from runlore.daemon.own_runs.agent_port import Beginning
     from runlore.daemon.own_runs.service import AgentService
     from runlore.daemon.private_runs import PrivateRuns
     from runlore.daemon.search.index_sync import IndexSync
@@ -20,15 +23,40 @@ if TYPE_CHECKING:
     from runlore.daemon.transcript_watch import TranscriptWatch
     from runlore.domain.access import Caller
     from runlore.domain.prompts.projection import ModelFamily
-    from runlore.domain.run import ProcessId
+    from runlore.domain.run import ProcessId, RunId
     from runlore.ports.chat import Chat
     from runlore.ports.clock import Clock
     from runlore.ports.ids import Ids
     from runlore.ports.model import Models
-    from runlore.ports.operations import Operations
+    from runlore.ports.operations import NewInput, Operations, RunView
     from runlore.ports.run_memories import RunMemories
     from runlore.ports.store import Store
     from runlore.ports.workspaces import Workspaces
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillTrial:
+    """A promoted skill to be tried once: with which words, by which call, where and for whom.
+
+    It is for a `session`, or in `own`, one that is made for it.
+    """
+
+    name: str
+    arguments: str
+    call: Call
+    folder: str
+    session: Session | None = None
+    own: Session | None = None
+
+
+class Beginning(Protocol):
+    """Begins runs that this process works, for one caller."""
+
+    def begin(self, request: NewInput) -> RunView:
+        """Open the run of an input, and begin to work it."""
+
+    def begin_trial(self, trial: SkillTrial) -> RunId:
+        """Begin a trial of a promoted skill; the run that executes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,3 +114,14 @@ class Parts:
                 follower.close()
         finally:
             self.store.close()
+
+
+def resolved_model(parts: Parts, named: str) -> str:
+    """The whole name of a model. Invalid where the caller names one that is not set up here; ModelFailure
+    where the configured one cannot be asked, or there is no key."""
+    try:
+        return parts.chat.resolve(named or parts.agent_settings.model)
+    except ModelFailure as failure:
+        if not named or failure.code != "model.unknown":
+            raise
+        raise Invalid(failure.sentence, code="model.unknown", hint=failure.hint) from None

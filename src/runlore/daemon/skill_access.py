@@ -1,8 +1,9 @@
 """Skills as callers ask for them: what a session may use, pages, the log, and a skill that is opened."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from runlore.daemon.calls.access import own_session
 from runlore.daemon.calls.lookups import askable
@@ -14,18 +15,22 @@ from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.capability import Capabilities, combine
 from runlore.domain.errors import Denied, NotFound, Refused
-from runlore.domain.lazy import dataclass
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.run import Run
 from runlore.domain.session import Binding, Session, SessionId
-from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillOrigin, SkillState
+from runlore.domain.skill import Skill, SkillEvent, SkillOrigin, SkillState
 from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.flow.skills.catalogue import agrees, as_recorded, as_skill, row_of
-from runlore.flow.skills.library import skill_named
+from runlore.flow.skills.library import skill_named, skills_in_states
 from runlore.flow.skills.promoted_use import as_used, note_use, open_promoted, usable_by
-from runlore.flow.skills.skill_usage import use
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
+
+if TYPE_CHECKING:
+    from runlore.flow.skills import skill_usage
+else:
+    skill_usage = LazyModule("runlore.flow.skills.skill_usage")
 
 _PAGE = limits.LIST_LIMIT_MAX
 _ACTIVE = frozenset({SkillState.ACTIVE})
@@ -82,10 +87,10 @@ class UsedSkills:
         """What is opened, counted for a run, and kept as executed by it where it is a promoted one."""
         now, skill_id = self.parts.clock.now(), found.skill.skill_id
         if found.promoted is None:
-            use(tx, found.skill, run, now)
+            skill_usage.use(tx, found.skill, run, now)
             return replace(found, skill=tx.skills.get(skill_id))
         if row_of(tx, found.skill.name) is not None:
-            use(tx, found.skill, run, now)
+            skill_usage.use(tx, found.skill, run, now)
         note_use(tx, found.promoted, run, now)
         return replace(found, skill=as_used(tx, found.promoted))
 
@@ -183,14 +188,9 @@ def all_skills(collections: Collections, states: frozenset[SkillState]) -> tuple
     """All skills in some states, the active ones unless states are named, by name and id."""
     if (states or _ACTIVE) == _ACTIVE:
         return collections.skills.active()
-    return tuple(sorted(_pages(collections, states), key=lambda skill: (skill.name, skill.skill_id)))
-
-
-def _pages(collections: Collections, states: frozenset[SkillState]) -> Iterator[Skill]:
-    after: SkillId | None = None
-    while page := collections.skills.page(limit=_PAGE, after=after, states=states):
-        yield from page
-        after = page[-1].skill_id
+    return tuple(
+        sorted(skills_in_states(collections, states), key=lambda skill: (skill.name, skill.skill_id))
+    )
 
 
 def page_of(skills: Iterable[Skill], *, limit: int, cursor: str | None) -> ops.SkillPage:

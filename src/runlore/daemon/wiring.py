@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from runlore.config.settings import Settings
-    from runlore.daemon.own_runs.agent_port import SkillTrial
+    from runlore.daemon.parts import SkillTrial
     from runlore.daemon.skills import mounting, skill_vectors
     from runlore.domain.run import RunId
     from runlore.domain.skill import SkillDocument, SkillId
     from runlore.ports.clock import Clock
-    from runlore.ports.dense import DenseIndex
+    from runlore.ports.embedder import DenseIndex
     from runlore.ports.ids import Ids
     from runlore.ports.index import Index, SkillSearch
     from runlore.ports.operations import NewInput, Operations, RunView

@@ -11,7 +11,7 @@ from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import PersonaId
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 
 TokenId = NewType("TokenId", str)
 

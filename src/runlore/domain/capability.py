@@ -12,7 +12,7 @@ from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 from runlore.domain.serialization.codec import as_object
-from runlore.domain.text.wildcards import matches
+from runlore.domain.text.safe_text import matches
 
 PATTERNS_MAX = 500
 

@@ -42,6 +42,8 @@ PREVIEW_CHARS_MAX = 160
 RUN_SUMMARY_CHARS_MAX = 480
 RUN_MEMORY_BYTES_MAX = 512 * 1024
 SEARCH_EXCERPT_CHARS_MAX = 180
+# Rules of one scope that can stand at once: every prompt of it reads them all.
+STANDING_RULES_MAX = 256
 
 MOUNTING_MACHINES_MAX = 200
 MOUNT_FOLDERS_MAX = 100
@@ -61,6 +63,8 @@ RUN_ARTIFACTS_MAX = 200
 BODY_BYTES_MAX = 2 * 1024**2
 # What another protocol reads on the loop that answers everybody, such as /mcp.
 MOUNTED_BODY_BYTES_MAX = 256 * 1024
+# What is read of a caller who has shown no token yet: a login, a probe.
+OPEN_BODY_BYTES_MAX = 4 * 1024
 # Of a call that takes whole runs, requests or artifacts.
 LARGE_BODY_BYTES_MAX = 16 * 1024**2
 # So many bytes of what a body may have allow one value in it, of whatever kind, all levels together.

@@ -6,17 +6,23 @@ What the folder, its repository and its `.runlore.toml` hold is read elsewhere a
 
 import hashlib
 import re
-import tomllib
 import unicodedata
 from datetime import datetime
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
 from urllib.parse import urlsplit
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.lazy import dataclass
-from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.text.excerpt import excerpt
+
+if TYPE_CHECKING:
+    import tomllib
+
+    from runlore.domain.privacy import redaction
+else:
+    tomllib = LazyModule("tomllib")
+    redaction = LazyModule("runlore.domain.privacy.redaction")
 
 FolderId = NewType("FolderId", str)
 
@@ -92,7 +98,7 @@ def project_name(project: str, folder: str = "") -> str:
         # Copies of a repository are often only numbered.
         name = f"{parts[-2]}/{name}"
     visible = "".join(char if char.isprintable() else " " for char in name)
-    return excerpt(redact_text(" ".join(visible.split())).text, PROJECT_NAME_CHARS_MAX)
+    return excerpt(redaction.redact_text(" ".join(visible.split())).text, PROJECT_NAME_CHARS_MAX)
 
 
 def normalise_remote(url: str) -> str | None:

@@ -20,6 +20,10 @@ from runlore.domain.taint import TRUSTED, Provenance
 RecordId = NewType("RecordId", str)
 OWN_WORDS = "own_words"
 """The name under which the metadata of what a user said holds what is noted of it; callers cannot give it."""
+WORTH = "worth"
+"""The name under which the metadata of a learning holds what the outcomes of runs say of it; neither this."""
+CHANGED = "changed"
+"""The name under which it holds what has changed of what it says of a repository; nor this."""
 JsonValue: TypeAlias = Union[bool, int, float, str, Sequence["JsonValue"], Mapping[str, "JsonValue"], None]  # noqa: UP007
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
@@ -257,6 +261,15 @@ class Record:
         own = self.support_refs
         fresh = dict.fromkeys(reference for reference in more if reference not in own)
         return (*self.evidence_refs, *fresh)[: limits.EVIDENCE_REFS_MAX]
+
+    @property
+    def doubt(self) -> str:
+        """What has changed of what it says of a repository, until a person has looked; empty where nothing
+        has."""
+        noted = self.metadata.get(CHANGED)
+        if self.revalidate_at is None or not isinstance(noted, Mapping):
+            return ""
+        return f"{noted.get('what')}, {noted.get('last')}"
 
     def is_expired(self, now: datetime) -> bool:
         """Whether `expires_at` has come: it is honoured to the millisecond, at read time."""

@@ -7,7 +7,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 
 WORKSPACE_ID = "default"
 

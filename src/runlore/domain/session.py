@@ -17,7 +17,7 @@ from runlore.domain.capability import (
     plain_capability_scope,
 )
 from runlore.domain.errors import Invalid
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue

@@ -14,7 +14,7 @@ from runlore.domain.project import project_name
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 
 SuggestionId = NewType("SuggestionId", str)
 # The bounds of what is read back.

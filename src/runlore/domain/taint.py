@@ -27,6 +27,11 @@ class Provenance:
         """What an operator's acceptance leaves: no flags, and the sources for the audit."""
         return type(self)(sources=self.sources)
 
+    def see_again(self, seen: "Provenance") -> "Provenance":
+        """What is seen of the same thing later; what was cleared stays so while nothing else is behind it."""
+        is_cleared = bool(self.sources) and not self.tainted
+        return self if is_cleared and {*seen.sources} <= {*self.sources} else seen
+
 
 TRUSTED = Provenance()
 

@@ -7,15 +7,18 @@ known only afterwards: no call begins once they are spent, and those under way m
 
 from datetime import UTC, datetime, time, timedelta
 
+from runlore.domain import limits
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.learning_policy import ModelBudget
+from runlore.domain.runs.job import ASKED_LATER, Job
 from runlore.domain.timestamps import format_time
 from runlore.ports.clock import Clock
 from runlore.ports.model import ModelFailure, ModelPurpose, Models, Question, Reply, TokenUsage
-from runlore.ports.service_store import DayUse
-from runlore.ports.store import Collections, Store
+from runlore.ports.store import Collections, DayUse, Store
 
 MODEL_BUDGET = "model.budget"
+# When a job that has to wait for who may ask is looked at again.
+LATER = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,17 @@ class BudgetedModels:
             raise
         self._end(question.purpose, day, reply.usage)
         return reply
+
+    def hold_job(self, job: Job, timeout_s: float) -> None:
+        """Keep a job for as long as a model may take: two who ask the same cost twice as much."""
+        lasting = timedelta(seconds=timeout_s + limits.JOB_LEASE_S)
+        with self.store.transaction() as tx:
+            tx.jobs.heartbeat(job, lease_until=self.clock.now() + lasting)
+
+    def leave_job(self, job: Job) -> None:
+        """Put a job off until somebody comes who may ask a model."""
+        with self.store.transaction() as tx:
+            tx.jobs.postpone(job, until=self.clock.now() + LATER, reason=ASKED_LATER)
 
     def _begin(self, purpose: ModelPurpose, day: str, budget: ModelBudget) -> None:
         with self.store.transaction() as tx:

@@ -24,7 +24,6 @@ from runlore.ports.store import Collections, Transaction
 
 
 def place_of(collections: Collections, run: Run) -> WorkPlace:
-    """Where a run worked."""
     session = collections.sessions.find(run.session_id)
     folder = "" if session is None else session.working_folder or ""
     return WorkPlace(folder=folder, is_ours=run.executor is not None)

@@ -6,28 +6,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from runlore.domain.errors import Conflict, Refused
 from runlore.domain.lazy import dataclass
-from runlore.domain.record import Kind, Origin, Record, RecordId
-from runlore.domain.records.admission import Edits
+from runlore.domain.record import Kind, Move, Origin, Record, RecordId, transition
+from runlore.domain.records.admission import Edits, successor
 from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.records.publication import PublishTerms
 from runlore.domain.run import Run, RunId
 from runlore.domain.runs.job import Job, JobKind
 from runlore.domain.session import Session
 from runlore.flow.capture.approvals import lapse
-from runlore.flow.capture.ending import RunEnding, end_run, owe_memory, run_text
-from runlore.flow.capture.episodes import run_episode, scratch_episode
+from runlore.flow.capture.ending import RunEnding, end_run, owe_memory, run_episode, run_text, scratch_episode
 from runlore.flow.capture.remember import Remembering, may_have_used
+from runlore.flow.capture.runs import forget_requests, requests_since
 from runlore.flow.capture.session_lock import run_turn
 from runlore.flow.policies import current_run_memory
-from runlore.flow.provider_requests import forget_requests, requests_since
-from runlore.flow.publish.decide import confirm
-from runlore.flow.publish.forget import forget
-from runlore.flow.publish.forget_runs import Forgotten, forget_run, forget_session
-from runlore.flow.publish.undo import revoke, roll_back, sweep
+from runlore.flow.publish.decide import confirm, refuse_expired, revoke, roll_back, sweep
+from runlore.flow.publish.forget import Forgotten, forget, forget_run, forget_session
 from runlore.flow.queueing import queue
-from runlore.flow.record.intake import Intake, append
-from runlore.flow.record.scratch import clear_scratch, scratch_of
+from runlore.flow.record.intake import Intake, append, clear_scratch, propose, scratch_of
 from runlore.flow.skills.forgetting import forget_run_in_skills, forget_session_in_skills
 from runlore.flow.skills.skill_usage import forget_uses, settle_uses
 from runlore.flow.skills.sources import end_promoted
@@ -98,7 +95,6 @@ def confirm_learning(
 
 
 def revoke_learnings(tx: Transaction, records: Sequence[Record], act: Act) -> tuple[Record, ...]:
-    """Tombstone learnings, and revoke what was promoted from them."""
     revoked = revoke(tx, records, act)
     end_promoted(tx, revoked, act)
     return revoked
@@ -114,7 +110,6 @@ def roll_back_learning(
 
 
 def expire_learnings(tx: Transaction, due: Sequence[Record], act: Act) -> tuple[Record, ...]:
-    """Tombstone what has expired, and revoke what was promoted from it."""
     if any(record.kind is Kind.PROCEDURE for record in due):
         # Before anything is written: nobody promotes what is expiring meanwhile. Scopes come first, as for
         # everybody who ends a learning, so that no two wait for each other.
@@ -201,3 +196,45 @@ def close_where(
     if closed.job is not None:
         remembering.settle(run_id, closed.job)
     return True
+
+
+def supersede(
+    tx: Transaction,
+    intake: Intake,
+    old: Record,
+    edits: Edits,
+    *,
+    terms: PublishTerms,
+    accept_untrusted: bool = False,
+) -> Record:
+    """Replace a live learning by new content of the same scope; it inherits taint, and no verification."""
+    refuse_expired(old, intake.act.at)
+    transition(old, Move.SUPERSEDE)
+    if edits.scope not in (None, old.scope):
+        raise Conflict(
+            f"record {old.record_id} is in {old.scope}, and is superseded there, not in {edits.scope}",
+            code="learning.scope",
+            hint="leave the scope out; for another scope create a candidate there",
+        )
+    draft = successor(old, edits, now=intake.act.at)
+    candidate = propose(tx, intake, [draft])[0]
+    try:
+        published = confirm_learning(
+            tx,
+            candidate,
+            intake.act,
+            terms=terms,
+            supersedes=old.record_id,
+            accept_untrusted=accept_untrusted,
+        )
+    except (Conflict, Refused) as refused:
+        # Nothing is stored of what is refused here: its id would lead nowhere.
+        sentence = refused.sentence.replace(candidate.record_id, "the new text")
+        raise type(refused)(sentence, code=refused.code, hint=refused.hint) from None
+    if published.record_id != candidate.record_id:
+        raise Conflict(
+            f"record {published.record_id} says that already, in {published.scope}",
+            code="learning.duplicate",
+            hint=f"revoke {old.record_id}: what is to replace it is published",
+        )
+    return published

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
+import anyio
 import anyio.to_thread
 import mcp_types as types
 import orjson
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from runlore import __version__
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from runlore.domain.access import Role
     from runlore.domain.session import PersonaId, SessionId
+
 
 INSTRUCTIONS = (
     "Runlore is reviewed memory. Search it before you ask the user what they may have said before; propose"
@@ -225,3 +228,14 @@ def _problem(error: RunloreError) -> str:
 
 def _text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
+
+
+def serve_stdio(caller_of: CallerOf) -> None:
+    """Serve until standard input ends. One call is worked at a time: there is one connection behind it."""
+
+    async def run() -> None:
+        server = create_server(caller_of, threads=anyio.CapacityLimiter(1))
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    anyio.run(run)

@@ -97,7 +97,6 @@ def _codex_keys() -> Iterable[str]:
 
 
 def _codex_tables(name: str) -> Mapping[str, Mapping[str, Any]]:
-    """The tables under a name in the user's settings."""
     folder = os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
     try:
         with open(os.path.join(folder, "config.toml"), "rb") as file:
@@ -109,14 +108,14 @@ def _codex_tables(name: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _read_claude(output: bytes) -> Said:
-    told = orjson.loads(output)
-    if not isinstance(told, dict) or told.get("is_error") or not isinstance(told.get("result"), str):
+    reply = orjson.loads(output)
+    if not isinstance(reply, dict) or reply.get("is_error") or not isinstance(reply.get("result"), str):
         raise ValueError("it ended with an error")
-    usage: Mapping[str, Any] = told["usage"] if isinstance(told.get("usage"), dict) else {}
+    usage: Mapping[str, Any] = reply["usage"] if isinstance(reply.get("usage"), dict) else {}
     sent = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    cost = told.get("total_cost_usd")
+    cost = reply.get("total_cost_usd")
     return Said(
-        text=told["result"],
+        text=reply["result"],
         usage=TokenUsage(
             input_tokens=min(sum(_count(usage.get(name)) for name in sent), limits.MODEL_USAGE_TOKENS_MAX),
             output_tokens=_count(usage.get("output_tokens")),

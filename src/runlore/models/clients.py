@@ -59,7 +59,7 @@ class StreamChunk(ChatCompletionChunk):
 class _PlainCompletions(AsyncCompletions):
     """Chat completions, asked for with what is given as it is: plain JSON."""
 
-    async def create(self, *, stream: bool | Omit = False, **given: Any) -> Any:  # type: ignore[override]
+    async def create(self, *, stream: bool | Omit = False, **given: Any) -> Any:
         options: RequestOptions = {}
         if headers := given.pop("extra_headers", None):
             options["headers"] = headers

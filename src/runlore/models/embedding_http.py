@@ -9,17 +9,29 @@ import asyncio
 import math
 import threading
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import httpx2
 import orjson
 
 from runlore.domain import limits
-from runlore.models.embedding_texts import batches, prepare_texts
 from runlore.models.http import Redirected, UnreadableAnswer, http_client
 from runlore.models.loop_thread import LoopClosed, LoopThread
 from runlore.ports.embedder import EmbeddingBackend, EmbeddingFailure, Vector
 from runlore.ports.model import Provider, ProviderKind
+
+
+def prepare_texts(texts: Sequence[str]) -> list[str]:
+    """The texts as they are embedded: their beginnings, in characters that can be written down."""
+    return [
+        text[: limits.EMBEDDING_TEXT_CHARS_MAX].encode("utf-8", "replace").decode("utf-8") for text in texts
+    ]
+
+
+def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(texts), limits.EMBEDDING_BATCH_TEXTS):
+        yield texts[start : start + limits.EMBEDDING_BATCH_TEXTS]
+
 
 _UNAUTHORISED = frozenset({401, 403})
 _TOO_OFTEN = 429
@@ -228,15 +240,14 @@ def _data(body: bytes) -> list[object]:
     return data
 
 
-def _place(told: object, position: int) -> int:
+def _place(item: object, position: int) -> int:
     """Which text a vector belongs to: as the server says, else in order."""
-    if told is None:
+    if item is None:
         return position
-    return told if isinstance(told, int) and not isinstance(told, bool) else -1
+    return item if isinstance(item, int) and not isinstance(item, bool) else -1
 
 
 def _unit(values: object) -> Vector:
-    """A vector of numbers at length 1."""
     if not isinstance(values, list) or not 0 < len(values) <= limits.EMBEDDING_DIMENSIONS_MAX:
         raise MalformedAnswer(f"a vector is not a list of 1 to {limits.EMBEDDING_DIMENSIONS_MAX} numbers")
     if not all(type(value) in (float, int) for value in values):

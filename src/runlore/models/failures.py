@@ -44,7 +44,6 @@ _ERROR_CHARS_READ = 10_000
 
 
 def failure_of(error: Exception, provider: Provider, name: str) -> ModelFailure:
-    """The failure that an error of the client library means."""
     asked = f"{provider.name}:{name}"
     if refused := _unreadable_failure(error, provider, asked):
         return refused
@@ -197,7 +196,6 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def turn_failure(error: Exception, provider: Provider, name: str, exchange: StreamRecording) -> ModelFailure:
-    """The failure that an error of the client library means for a turn."""
     asked = f"{provider.name}:{name}"
     if any(isinstance(cause, NotStreamed) for cause in causes(error)):
         return ModelFailure(
@@ -240,7 +238,6 @@ def _rejection(error: theirs.ModelAPIError, provider: Provider, asked: str) -> M
 
 
 def is_too_long(error: theirs.ModelAPIError) -> bool:
-    """Whether a server says that a conversation is too long for its model."""
     if isinstance(error, theirs.ModelContextWindowExceededError):
         return True
     if isinstance(error, theirs.ModelHTTPError) and error.status_code == _TOO_LARGE:

@@ -15,19 +15,12 @@ import httpx2
 
 from runlore import __version__
 from runlore.domain import limits
+from runlore.domain.text.word_tables import words
 from runlore.ports.model import Provider, ProviderKind
 
-_SENT = frozenset(
-    {
-        "host",
-        "accept",
-        "connection",
-        "content-type",
-        "content-length",
-        "anthropic-version",
-        "anthropic-beta",
-    }
-)
+_SENT = words("""
+    host accept connection content-type content-length anthropic-version anthropic-beta
+""")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _CONNECTIONS_MAX = 64
 REQUEST_LOGGERS = ("httpx2", "httpcore2")

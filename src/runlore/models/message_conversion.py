@@ -76,7 +76,6 @@ def thoughts_in(response: ModelResponse, model: str) -> Thoughts | None:
 
 
 def is_safe_id(call_id: str) -> bool:
-    """Whether every provider takes this as the id of a call."""
     return len(call_id) <= limits.CHAT_CALL_ID_CHARS_MAX and _SAFE.fullmatch(call_id) is not None
 
 
@@ -93,19 +92,19 @@ def to_provider_messages(
     Thoughts are told where `thinking` is the model that had them. `tells_errors` is for a protocol that has a
     place for it; else an answer is its text alone.
     """
-    told: list[ModelMessage] = []
+    converted: list[ModelMessage] = []
     ours: list[ModelRequestPart] = []
     for message in messages:
         if isinstance(message, AssistantSaid):
             if ours:
-                told.append(ModelRequest(parts=ours))
+                converted.append(ModelRequest(parts=ours))
                 ours = []
-            told.append(_response(message, thinking))
+            converted.append(_response(message, thinking))
         else:
             ours.append(_part(message, tells_errors=tells_errors))
     if ours:
-        told.append(ModelRequest(parts=ours))
-    return told
+        converted.append(ModelRequest(parts=ours))
+    return converted
 
 
 def to_provider_tool(spec: ToolSpec) -> ToolDefinition:
@@ -118,7 +117,6 @@ def to_provider_tool(spec: ToolSpec) -> ToolDefinition:
 
 
 def texts_of(messages: Iterable[Message]) -> Iterator[str]:
-    """All that is said in a conversation, for its size."""
     for message in messages:
         if isinstance(message, ToolAnswered):
             yield message.output

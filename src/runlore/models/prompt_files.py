@@ -19,7 +19,7 @@ CURRENT = {
     ModelPurpose.JUDGE: "judge-1",
     ModelPurpose.ENHANCEMENT: "enhancement-1",
     ModelPurpose.CURATION: "curation-1",
-    ModelPurpose.READING: "reading-2",
+    ModelPurpose.READING: "reading-3",
 }
 OPENING, CLOSING = "<data>", "</data>"
 _FOLDER = "prompts"
@@ -37,7 +37,7 @@ def load_prompt(version: str) -> str:
 
 def render_document(document: JsonObject) -> str:
     """A document as one line of JSON between its marks; TypeError where it is no JSON."""
-    plain = orjson.dumps(document, option=orjson.OPT_SORT_KEYS).decode()
+    plain = orjson.dumps(document).decode()
     return f"{OPENING}\n{_MARKING.sub(_escape, plain)}\n{CLOSING}"
 
 

@@ -6,7 +6,7 @@ caller's. Records and events are canonical; everything else can be rebuilt from 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from runlore.domain.lazy import dataclass
@@ -19,30 +19,22 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from runlore.domain.errors import RunloreError
-    from runlore.domain.records.audit import RecordChange, RecordEvent
-    from runlore.domain.run import RunId
     from runlore.domain.scope import Scope, ScopeKind
-    from runlore.domain.session import SessionId
-    from runlore.ports.run_store import (
-        Captures,
-        Journal,
-        OutsideWords,
-        Pointers,
-        Processes,
-        Runs,
-        Sessions,
-    )
-    from runlore.ports.service_store import Counters, Jobs, ModelUse, Policies, Tokens
-    from runlore.ports.skill_store import (
-        Approvals,
-        Curations,
-        MinedRuns,
-        Promotions,
-        Skills,
-        Suggestions,
-        TranscriptPositions,
-    )
+    from runlore.storage.sql.counters import SqlCounters
+    from runlore.storage.sql.jobs import SqlJobs
+    from runlore.storage.sql.policies import SqlPolicies
+    from runlore.storage.sql.records import SqlRecords
+    from runlore.storage.sql.transaction import SqlCollections, SqlSnapshot, SqlTransaction
 
+# What a transaction holds is written once, in SQL that both databases share; it is named here for type
+# checkers alone (docs/decisions/0019-one-store.md). `Collections` is what can be read in either.
+Transaction: TypeAlias = "SqlTransaction"
+Snapshot: TypeAlias = "SqlSnapshot"
+Collections: TypeAlias = "SqlCollections"
+Records: TypeAlias = "SqlRecords"
+Jobs: TypeAlias = "SqlJobs"
+Policies: TypeAlias = "SqlPolicies"
+Counters: TypeAlias = "SqlCounters"
 # A table's name and one of its rows: how a backup holds the database, whichever engine it is.
 DumpRow: TypeAlias = tuple[str, Mapping[str, str | int | None]]
 
@@ -139,208 +131,37 @@ class Answer:
     records: tuple[tuple[RecordId, int], ...]
 
 
-class Records(Protocol):
-    """The records and their histories, inside one transaction or snapshot."""
-
-    def get(self, record_id: RecordId) -> Record:
-        """One record; NotFound when the id names nothing."""
-
-    def get_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, Record]: ...
-
-    def events(self, record_id: RecordId) -> tuple[RecordEvent, ...]:
-        """A record's history, oldest first; NotFound when the id names nothing."""
-
-    def page(
-        self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
-    ) -> tuple[Record, ...]:
-        """The newest first (`created_at`, then `record_id`, both descending), after a place in that order."""
-
-    def page_as_of(
-        self,
-        where: RecordFilter,
-        moment: datetime,
-        *,
-        limit: int,
-        before: tuple[datetime, RecordId] | None = None,
-    ) -> tuple[Record, ...]:
-        """The same as it would have answered at a past moment, from the events."""
-
-    def page_contested(self, where: RecordFilter, *, limit: int) -> tuple[Record, ...]:
-        """The newest that pass and have an active record of their scope, kind and subject beside them."""
-
-    def lines(
-        self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
-    ) -> tuple[RecordLine, ...]:
-        """The newest first, as `page`, without what the records say."""
-
-    def count_lines(self, where: RecordFilter) -> int: ...
-
-    def stamps(self, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
-        """The number of the latest change in each of the scopes that has records.
-
-        As long as it is the same nothing there has changed: a record that is published into another scope
-        counts as a change of both. None where that cannot be told yet: a transaction with a lower number may
-        still be committed.
-        """
-
-    def moved_since(self, moment: datetime) -> tuple[RecordId, ...]:
-        """The records with an event later than a moment."""
-
-    def events_of_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, tuple[RecordEvent, ...]]: ...
-
-    def matching_subject(self, scope: Scope, kind: Kind, subject: str) -> tuple[Record, ...]:
-        """The active records of a scope and kind whose semantic key has this subject."""
-
-    def about_subjects(self, scope: Scope, subjects: Collection[str]) -> tuple[Record, ...]:
-        """The active records of a scope, of the kinds that prompts get, that are about one of these."""
-
-    def waiting_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
-        """The newest candidates of a scope and kind whose semantic key has this subject, newest first."""
-
-    def ended_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
-        """The same of those that are tombstoned."""
-
-    def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
-        """The active profile records of a scope with this key, ignoring case."""
-
-    def superseded_by(self, record_id: RecordId) -> tuple[Record, ...]:
-        """The superseded records that name this one as their replacement."""
-
-    def derived_from(self, record_id: RecordId) -> tuple[Record, ...]:
-        """The records made from this one (`source.record_ids`), whatever their state."""
-
-    def of_run(self, run_id: RunId) -> tuple[Record, ...]:
-        """The records made from a run (`source.run_id`, `made_from`), whatever their state, oldest first."""
-
-    def of_session(self, session_id: SessionId) -> tuple[Record, ...]:
-        """The records made from a session (`source.session_id`) or scoped to it, whatever their state."""
-
-    def proposals_for(self, digest: str) -> tuple[Record, ...]:
-        """The proposals made for a set of sources (`metadata.sources_digest`), whatever their state."""
-
-    def find_imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
-        """Which of these origins were imported already, and as what."""
-
-    def revalidation_due(
-        self, now: datetime, *, scopes: frozenset[Scope] | None = None, limit: int
-    ) -> tuple[Record, ...]:
-        """Active records whose `revalidate_at` has come and that have not expired, the earliest first."""
-
-    def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
-        """Live records whose `expires_at` has come, the earliest first."""
-
-    def count(self) -> dict[tuple[Layer, State], int]: ...
-
-    def changed_since(self, position: StorePosition) -> Iterator[Record]:
-        """Every record that changed after a position (all of them from cursor 0), streamed."""
-
-    def count_changed(self, cursor: int, *, most: int) -> int:
-        """How many records changed in or after a change number (all from 0), counted up to `most`."""
-
-    def position(self) -> StorePosition:
-        """Where a follower stands that has seen everything in this snapshot."""
-
-    def everything(self) -> Iterator[tuple[Record, tuple[RecordEvent, ...]]]:
-        """All records with their histories, by `record_id`, streamed."""
-
-
-class Collections(Protocol):
-    """Everything that a transaction or a snapshot holds. In a snapshot it can only be read."""
-
-    @property
-    def records(self) -> Records: ...
-
-    @property
-    def sessions(self) -> Sessions: ...
-
-    @property
-    def runs(self) -> Runs: ...
-
-    @property
-    def journal(self) -> Journal: ...
-
-    @property
-    def pointers(self) -> Pointers: ...
-
-    @property
-    def captures(self) -> Captures: ...
-
-    @property
-    def outside_words(self) -> OutsideWords: ...
-
-    @property
-    def model_use(self) -> ModelUse: ...
-
-    @property
-    def processes(self) -> Processes: ...
-
-    @property
-    def jobs(self) -> Jobs: ...
-
-    @property
-    def policies(self) -> Policies: ...
-
-    @property
-    def tokens(self) -> Tokens: ...
-
-    @property
-    def counters(self) -> Counters: ...
-
-    @property
-    def mined_runs(self) -> MinedRuns: ...
-
-    @property
-    def suggestions(self) -> Suggestions: ...
-
-    @property
-    def skills(self) -> Skills: ...
-
-    @property
-    def curations(self) -> Curations: ...
-
-    @property
-    def promotions(self) -> Promotions: ...
-
-    @property
-    def approvals(self) -> Approvals: ...
-
-    @property
-    def transcript_positions(self) -> TranscriptPositions: ...
-
-
-class Transaction(Collections, Protocol):
-    """A write transaction: all of it is durable when the context ends, or nothing is."""
-
-    def lock(self, scopes: Iterable[Scope]) -> None:
-        """Keep others' review acts out of these scopes until the end, so that checks still hold."""
-
-    def write(self, changes: Iterable[RecordChange]) -> None:
-        """Write changes with their events; Conflict when a record has moved meanwhile or exists already."""
-
-    def load(self, histories: Sequence[tuple[Record, Sequence[RecordEvent]]]) -> None:
-        """Write whole records with their histories as they are, for an import; Conflict where one exists."""
-
-    def erase(self, record_id: RecordId, events: Sequence[RecordEvent]) -> None:
-        """Replace the stored events of a forgotten record by their contentless versions (LRN-12 alone)."""
-
-    def load_dump(self, rows: Iterable[DumpRow]) -> dict[str, int]:
-        """Write the rows of a backup into an empty store: how many of each table. Conflict
-        (`store.not-empty`) when there is anything; Invalid (`backup.format`) for rows that are not ours."""
-
-    def answer(self, key: str) -> Answer | None:
-        """What a call with this idempotency key answered, if there was one."""
-
-    def keep_answer(self, key: str, answer: Answer, at: datetime) -> None: ...
-
-
-class Snapshot(Collections, Protocol):
-    """A consistent view for reading: everything as it stood when the snapshot was taken."""
-
-    def dump(self) -> Iterator[DumpRow]:
-        """Every row of every table, in an order in which they can be loaded; for a backup."""
-
-    def dump_size(self) -> int:
-        """How many rows `dump` tells, so that its progress can be shown."""
+@dataclass(frozen=True, kw_only=True)
+class PointerCounts:
+    """How much the topology index holds."""
+
+    sessions: int
+    runs: int
+    scopes: int
+    pending: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DayUse:
+    """What one purpose has asked of models on one day (UTC, `2026-01-31`)."""
+
+    purpose: str
+    day: str
+    calls: int = 0
+    failures: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_micro_usd: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """Something that is on or off, since when and by whom."""
+
+    name: str
+    on: bool
+    at: datetime
+    actor: str
 
 
 class Store(Protocol):

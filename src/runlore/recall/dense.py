@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
-from runlore.domain.search.fusion import COSINE, Similarities
-from runlore.ports.dense import Embedded
-from runlore.ports.embedder import EmbeddingFailure, Vector
+from runlore.domain.search.ranking import COSINE, Similarities
+from runlore.ports.embedder import Embedded, EmbeddingFailure, Vector
 from runlore.recall.keys import Mask, Points, Positions
 
 GRID = 2_048
@@ -145,7 +144,7 @@ class _Names:
 
 
 class DenseVectors:
-    """What `ports.dense.DenseIndex` promises, in one matrix of numpy."""
+    """What `ports.embedder.DenseIndex` promises, in one matrix of numpy."""
 
     def __init__(self, identity: str) -> None:
         self._identity = identity

@@ -39,7 +39,6 @@ from runlore.recall.keys import (
 )
 from runlore.recall.search import IndexView, PassingCache, rank
 from runlore.recall.segment import (
-    Document,
     Segment,
     document_of,
     group_postings,
@@ -326,7 +325,7 @@ class RankingIndex:
         with self._saving:
             with self._changing:
                 if self._view.tail:
-                    sealed = LiveSegment.whole(seal(list(self._view.tail.values())))
+                    sealed = LiveSegment.whole(seal([each.record for each in self._view.tail.values()]))
                     self._view = IndexView(parts=(*self._view.parts, sealed))
                 view = self._view
             snapshot.save(path, view.parts, stamp)
@@ -344,11 +343,11 @@ class RankingIndex:
             if held is None or record.revision >= held.revision:
                 newest[record.record_id] = record
         parts = _without_replaced(self._view.parts, newest)
+        if len(self._view.tail.keys() | newest.keys()) > self._sizes.tail_documents_max:
+            together = {key: document.record for key, document in self._view.tail.items()} | newest
+            return IndexView(parts=(*parts, LiveSegment.whole(seal(list(together.values())))))
         documents = {record_id: document_of(record) for record_id, record in newest.items()}
-        tail: dict[RecordId, Document] = {**self._view.tail, **documents}
-        if len(tail) <= self._sizes.tail_documents_max:
-            return IndexView(parts=parts, tail=tail)
-        return IndexView(parts=(*parts, LiveSegment.whole(seal(list(tail.values())))))
+        return IndexView(parts=parts, tail={**self._view.tail, **documents})
 
 
 def load_index(path: str, sizes: Sizes = DEFAULT_SIZES) -> tuple[RankingIndex, str] | None:

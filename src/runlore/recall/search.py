@@ -59,6 +59,7 @@ _SUMMED_MAX = 1 << 16
 # How many of the seen rows are followed to the end to raise the floor, and among how many they are chosen.
 _LEADERS_PER_HIT = 2
 _LEADERS_FROM = 1 << 14
+_LISTS_A_LEADER = 4
 # From this share of all rows on, a sum over the whole column is faster than one over a list of rows.
 _WHOLE_COLUMN_SHARE = 12
 
@@ -141,11 +142,10 @@ class _TopRows:
         self._rest = [*accumulate(gains, initial=0)][::-1]
         self._points = np.zeros(mask.size, dtype=np.int32)
         self._seen: list[Positions] = []
+        self._followed = 0
         self._saw_all = False
         self._leaders = np.zeros(0, dtype=np.int64)
         self._leader_points_min = 1
-        # Where every list is short, reading them costs less than finding out which could be left out.
-        self._has_long_lists = any(each.length > _LONG_LIST for each in wanted)
         self._floor = floor
 
     def gather(self) -> int:
@@ -187,24 +187,24 @@ class _TopRows:
         gains += self._points.take(rows)
         self._points[rows] = gains
         self._seen.append(rows)
-        if self._has_long_lists:
-            self._follow(rows, gains)
 
     def _add_column(self, column: Impacts, weight: int) -> None:
         gains = (column * self._mask).astype(np.int32)
         gains *= np.int32(weight)
         self._points += gains
         self._saw_all = True
-        rows = np.flatnonzero(self._points >= self._leader_points_min)[:_LEADERS_FROM]
-        self._follow(rows, self._points.take(rows))
+        self._follow(np.flatnonzero(self._points >= self._leader_points_min)[:_LEADERS_FROM])
 
-    def _follow(self, rows: Positions, points: Points) -> None:
+    def _follow(self, rows: Positions) -> None:
         """Keep the rows with the most points so far. Missing some is no fault: the floor only stays lower."""
         count = self._limit * _LEADERS_PER_HIT
+        points = self._points.take(rows)
         able = np.flatnonzero(points >= self._leader_points_min)[:_LEADERS_FROM]
         rows, points = rows.take(able), points.take(able)
-        if rows.size > count:
-            rows = rows.take(np.argpartition(points, rows.size - count)[rows.size - count :])
+        # A row stands here once for each list that was read.
+        wide = count * _LISTS_A_LEADER
+        if rows.size > wide:
+            rows = rows.take(np.argpartition(points, rows.size - wide)[rows.size - wide :])
         self._leaders = np.unique(np.concatenate((self._leaders, rows)))
         if self._leaders.size > count:
             points = self._points.take(self._leaders)
@@ -214,6 +214,9 @@ class _TopRows:
 
     def _raise_floor(self, step: int) -> None:
         """What the leaders have when all lists are read is a floor for the best."""
+        if self._followed < len(self._seen):
+            self._follow(np.concatenate(self._seen[self._followed :]))
+            self._followed = len(self._seen)
         if self._leaders.size >= self._limit:
             points = self._points.take(self._leaders)
             points += points_at(self._leaders, self._wanted[step:])

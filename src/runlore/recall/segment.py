@@ -8,15 +8,22 @@ from collections.abc import Sequence
 from dataclasses import field, fields
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, Layer, Record, RecordId, Sensitivity, State
-from runlore.domain.search.ranking import LIVE_STATES, impacts_of, session_of
-from runlore.domain.text.analysis import fold_text
+from runlore.domain.search.ranking import (
+    IMPACT_METADATA,
+    LIVE_STATES,
+    impact,
+    impacts_of,
+    metadata_text,
+    session_of,
+)
+from runlore.domain.text.analysis import chunks_of, fold_text, terms_of_chunk
 from runlore.recall.keys import (
     Impacts,
     Keys,
@@ -187,8 +194,8 @@ def document_of(record: Record) -> Document:
     """Analyse a record. A term that stands in both summary and metadata has the sum of both impacts."""
     found = impacts_of(record)
     impacts = dict(found.metadata)
-    for term, impact in found.summary.items():
-        impacts[term] = impacts.get(term, 0) + impact
+    for term, counted in found.summary.items():
+        impacts[term] = impacts.get(term, 0) + counted
     return Document(record=record, whole=fold_text(record.summary), impacts=impacts)
 
 
@@ -197,24 +204,23 @@ def to_microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def seal(documents: Sequence[Document]) -> Segment:
-    ordered = sorted(documents, key=lambda each: each.record.record_id)
-    ordered.sort(key=lambda each: each.record.created_at, reverse=True)
-    records = [each.record for each in ordered]
-    id_texts = [record.record_id.encode("utf-8", "surrogatepass") for record in records]
-    rows = np.arange(len(records), dtype=np.uint32)
-    id_key, id_row = sorted_keys(keys_of(digest(record.record_id) for record in records), rows)
-    summary_key, summary_row = sorted_keys(keys_of(digest(each.whole) for each in ordered), rows)
-    scope_key, scope = _number_texts([str(record.scope) for record in records])
-    session_key, session = _number_texts([session_of(record) or "" for record in records])
+def seal(records: Sequence[Record]) -> Segment:
+    ordered = sorted(records, key=lambda each: each.record_id)
+    ordered.sort(key=lambda each: each.created_at, reverse=True)
+    id_texts = [record.record_id.encode("utf-8", "surrogatepass") for record in ordered]
+    rows = np.arange(len(ordered), dtype=np.uint32)
+    id_key, id_row = sorted_keys(keys_of(digest(record.record_id) for record in ordered), rows)
+    wholes = keys_of(digest(fold_text(record.summary)) for record in ordered)
+    summary_key, summary_row = sorted_keys(wholes, rows)
+    scope_key, scope = _number_texts([str(record.scope) for record in ordered])
+    session_key, session = _number_texts([session_of(record) or "" for record in ordered])
     if (outside := find(session_key, keys_of([digest("")]))[0]) >= 0:
         session_key = np.delete(session_key, outside, axis=1)
         session = np.where(session == outside, 0, session + (session < outside)).astype(np.uint32)
     else:
         session = session + np.uint32(1)
-    expiry_at_us, expiry_row = _expiry_of(records)
-    term_key, term, row, impact = _postings_of(ordered)
-    term_start, posting_row, posting_impact = group_postings(term, row, impact, terms=term_key.shape[1])
+    expiry_at_us, expiry_row = _expiry_of(ordered)
+    term_key, term_start, posting_row, posting_impact = _postings_of(ordered)
     return Segment(
         id_text=np.frombuffer(b"".join(id_texts), dtype=np.uint8),
         id_start=np.concatenate(([0], np.cumsum([len(text) for text in id_texts], dtype=np.int64))),
@@ -226,9 +232,9 @@ def seal(documents: Sequence[Document]) -> Segment:
         scope=scope,
         session_key=session_key,
         session=session,
-        category=np.array([category_of(record) for record in records], dtype=np.uint16),
-        created_at_us=np.array([to_microseconds(record.created_at) for record in records], dtype=np.int64),
-        revision=np.array([record.revision for record in records], dtype=np.int64),
+        category=np.array([category_of(record) for record in ordered], dtype=np.uint16),
+        created_at_us=np.array([to_microseconds(record.created_at) for record in ordered], dtype=np.int64),
+        revision=np.array([record.revision for record in ordered], dtype=np.int64),
         expiry_at_us=expiry_at_us,
         expiry_row=expiry_row,
         term_key=term_key,
@@ -286,13 +292,33 @@ def _expiry_of(records: Sequence[Record]) -> tuple[Numbers, Rows]:
     return np.array(times, dtype=np.int64), np.array(rows, dtype=np.uint32)
 
 
-def _postings_of(documents: Sequence[Document]) -> tuple[Keys, Positions, Positions, Impacts]:
-    texts = [text for each in documents for text in each.impacts]
-    impacts = [impact for each in documents for impact in each.impacts.values()]
-    distinct = list(dict.fromkeys(texts))
-    keys = keys_of(map(term_digest, distinct))
+def _postings_of(records: Sequence[Record]) -> tuple[Keys, Numbers, Rows, Impacts]:
+    """What `document_of` says of each record, of all of them at once: the terms, and their postings."""
+    texts = [text for each in records for text in (each.summary, metadata_text(each))]
+    chunks = [chunks_of(text) for text in texts]
+    said = [chunk for each in chunks for chunk in each]
+    numbers = {chunk: number for number, chunk in enumerate(dict.fromkeys(said))}
+    terms_said = [terms_of_chunk(chunk) for chunk in numbers]
+    terms = list(dict.fromkeys(chain.from_iterable(terms_said)))
+    keys = keys_of(map(term_digest, terms))
     order = order_of(keys)
-    number = {distinct[old]: new for new, old in enumerate(order.tolist())}
-    term = np.fromiter(map(number.__getitem__, texts), dtype=np.int64, count=len(texts))
-    row = np.repeat(np.arange(len(documents)), [len(each.impacts) for each in documents])
-    return keys[:, order], term, row, np.array(impacts, dtype=np.uint8)
+    places = {terms[old]: new for new, old in enumerate(order.tolist())}
+    # The terms of the chunks behind one another, where those of each start, and how many they are.
+    flat = np.array([places[term] for each in terms_said for term in each], dtype=np.int64)
+    sizes = np.array([len(each) for each in terms_said], dtype=np.int64)
+    starts = np.cumsum(sizes) - sizes
+    chunk = np.fromiter(map(numbers.__getitem__, said), dtype=np.int64, count=len(said))
+    text, many = np.repeat(np.arange(len(texts)), [len(each) for each in chunks]), sizes[chunk]
+    term = flat[np.repeat(starts[chunk] - np.cumsum(many) + many, many) + np.arange(many.sum())]
+    text = np.repeat(text, many)
+    lengths = np.bincount(text, minlength=len(texts))
+    # By row and term, and of these first what stands in the summary.
+    width = max(1, len(terms))
+    place, occurrences = np.unique((text // 2 * width + term) * 2 + text % 2, return_counts=True)
+    row, term = np.divmod(place // 2, width)
+    cases, case = np.unique(occurrences << 32 | lengths[2 * row], return_inverse=True)
+    counts = [impact(each >> 32, length=each & 0xFFFFFFFF) for each in cases.tolist()]
+    gain = np.where(place % 2, IMPACT_METADATA, np.array(counts, dtype=np.int64)[case])
+    first = np.flatnonzero(np.diff(place // 2, prepend=-1))
+    gain = np.add.reduceat(gain, first) if first.size else gain
+    return keys[:, order], *group_postings(term[first], row[first], gain.astype(np.uint8), terms=len(terms))

@@ -32,10 +32,18 @@ from runlore.domain import skill_matching
 from runlore.domain.errors import Unavailable
 from runlore.domain.skill import SkillDocument, SkillId
 from runlore.domain.skill_matching import SkillMatch, Way
-from runlore.domain.skill_matching.profiles import BRIEF_BITS, NAMING_BITS, Profile, profile_of, texts_of
-from runlore.domain.skill_matching.requests import SkillRequest, request_of
-from runlore.domain.skill_matching.scoring import SkillCollection, floor_of, parts_of, weight_of
-from runlore.domain.skill_matching.words import Reader
+from runlore.domain.skill_matching.scoring import (
+    BRIEF_BITS,
+    NAMING_BITS,
+    Profile,
+    SkillCollection,
+    floor_of,
+    parts_of,
+    profile_of,
+    texts_of,
+    weight_of,
+)
+from runlore.domain.skill_matching.words import Reader, SkillRequest, request_of
 from runlore.domain.text import analysis
 
 Rows: TypeAlias = NDArray[np.intp]

@@ -42,7 +42,6 @@ class Disk:
         return os.write(file, content)
 
     def sync(self, file: int) -> None:
-        """Wait until a file, or the names in a folder, are on the disk."""
         os.fsync(file)
 
     def rename(self, name: str, other: str, *, within: int) -> None:
@@ -63,7 +62,6 @@ class Disk:
             self.rename(name, other, within=within)
 
     def remove_file(self, name: str, *, within: int) -> None:
-        """Remove a file, or a link itself."""
         os.unlink(name, dir_fd=within)
 
     def make_folder(self, name: str, *, within: int | None = None, mode: int = PRIVATE_FOLDER) -> None:

@@ -16,8 +16,31 @@ import yaml
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.skill_document import FrontValue
-from runlore.domain.text.storable import is_storable
+from runlore.domain.skill_document import FrontValue, document_from_front
+from runlore.domain.text.safe_text import is_storable
+from runlore.ports.skill_files import ReadSkill
+
+
+def read_skill(text: str, *, folder: str = "") -> ReadSkill:
+    """Read a skill of a folder; Invalid (`skill.document`, `skill.size`) where it is none."""
+    front = front_matter_of(text)
+    try:
+        parsed = document_from_front(front.fields, front.body, folder)
+    except Invalid as error:
+        if not front.problem:
+            raise
+        # What is missing may stand in the line that is broken.
+        sentence = f"{error.sentence}, and its front matter is not YAML: {front.problem}"
+        raise Invalid(
+            sentence, code="skill.document", hint="mend that line, or put its text into quotes"
+        ) from None
+    return ReadSkill(
+        document=parsed.document,
+        text=text,
+        remarks=(*front.remarks, *parsed.remarks),
+        provenance=parsed.provenance,
+    )
+
 
 FENCE = "---"
 # Front matter that people write has a page at most.
@@ -80,7 +103,6 @@ def front_matter_of(text: str) -> FrontMatter:
 
 
 def is_fence(line: str) -> bool:
-    """Whether a line begins or ends front matter; what cannot be seen behind it does not count."""
     return line.rstrip() == FENCE
 
 

@@ -5,7 +5,7 @@ name, so what is put there is the same in both.
 
 | folder | who looks there |
 | --- | --- |
-| `.agents/skills` | Codex, Gemini CLI, opencode, Cursor |
+| `.agents/skills` | Codex, Gemini CLI, opencode, Cursor, Copilot CLI |
 | `.claude/skills` | Claude Code, opencode, Cursor |
 
 Folders of a single agent (`.codex/skills`, `.gemini/skills`, `.opencode/skills`, `.cursor/skills`) are not
@@ -89,6 +89,12 @@ PLACES = {
             written=SHARED,
             user=(SHARED, CLAUDE, os.path.join(".cursor", "skills"), os.path.join(".codex", "skills")),
             project=(SHARED, CLAUDE, os.path.join(".cursor", "skills"), os.path.join(".codex", "skills")),
+        ),
+        SkillLocation(
+            agent="copilot",
+            written=SHARED,
+            user=(SHARED, os.path.join(".copilot", "skills")),
+            project=(SHARED, CLAUDE, os.path.join(".github", "skills")),
         ),
     )
 }

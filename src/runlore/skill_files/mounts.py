@@ -1,4 +1,4 @@
-"""Managed copies of skills in folders where agents look for them; `mount_plan` says what is done with each.
+"""Managed copies of skills in folders where agents look for them; `plan_steps` says what is done with each.
 
 What people put beside a copy stays. Folders that were made for the copies go with the last of them, if
 nothing else is in them. No link is followed: neither the folder nor the one that it is in may be one.
@@ -38,8 +38,7 @@ from runlore.ports.skill_files import Mounted, MountState
 from runlore.skill_files.disk import Disk
 from runlore.skill_files.folder import Folder, errors_of
 from runlore.skill_files.manifest import Manifest, digest_of
-from runlore.skill_files.mount_lists import MountLists
-from runlore.skill_files.seal import Mark, Seal
+from runlore.skill_files.mount_lists import Mark, MountLists, Seal
 
 FILE = "SKILL.md"
 _EDITED_OPENING = "SKILL.edited-"

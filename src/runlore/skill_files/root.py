@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject
 from runlore.ports.skill_files import FoundSkillFile, ReadSkill, SkillFile, StoredAs
@@ -32,9 +32,9 @@ from runlore.skill_files.manifest import Manifest, read_manifest, write_manifest
 from runlore.skill_files.root_scan import FILE, CachedFile, RootScan, check_name, file_of, look_at, status_of
 
 if TYPE_CHECKING:
-    from runlore.skill_files import front_matter, skill_text
+    from runlore.skill_files import front_matter
 else:
-    skill_text = LazyModule("runlore.skill_files.skill_text")
+    skill_text = LazyModule("runlore.skill_files.front_matter")
     front_matter = LazyModule("runlore.skill_files.front_matter")
 
 FOLDER = "skills"
@@ -196,7 +196,7 @@ class SkillRoot:
         return document if isinstance(document, dict) else {}
 
     def read(self, text: str, *, folder: str = "") -> ReadSkill:
-        return skill_text.read_skill(without_secret("the skill", text), folder=folder)
+        return front_matter.read_skill(without_secret("the skill", text), folder=folder)
 
     def _change_all(
         self, root: Folder, wanted: Sequence[tuple[SkillFile, bytes | None]], refused: dict[str, RunloreError]

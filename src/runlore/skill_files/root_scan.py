@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name, slug
 from runlore.domain.text.safe_text import escape
@@ -17,10 +17,10 @@ from runlore.skill_files.folder import Folder
 from runlore.skill_files.manifest import Manifest, digest_of
 
 if TYPE_CHECKING:
-    from runlore.skill_files import front_matter, skill_text
+    from runlore.skill_files import front_matter
 else:
     front_matter = LazyModule("runlore.skill_files.front_matter")
-    skill_text = LazyModule("runlore.skill_files.skill_text")
+    skill_text = LazyModule("runlore.skill_files.front_matter")
 
 FILE = "SKILL.md"
 # What is kept of files in memory; the others are read each time.
@@ -84,7 +84,7 @@ def look_at(root: Folder, name: str, manifest: Manifest) -> FoundSkillFile | Non
         if manifest.knows(name, content):
             standing = FileStanding.OURS
         check_name(name)
-        read = skill_text.read_skill(front_matter.decode_file(content), folder=name)
+        read = front_matter.read_skill(front_matter.decode_file(content), folder=name)
         if standing is not FileStanding.OURS:
             without_secret("the file", read.text)
         return _found_skill(name, manifest, read, is_ours=standing is FileStanding.OURS)

@@ -24,8 +24,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.session import SessionId
 from runlore.ports.run_memories import Owed, Unreadable
-from runlore.ports.service_store import Jobs, Policies
-from runlore.ports.store import Collections
+from runlore.ports.store import Collections, Jobs, Policies
 
 
 def is_unchanged(policies: Policies, jobs: Jobs, owed: Owed) -> bool:
@@ -108,9 +107,9 @@ def serialize_memory(memory: RunMemory) -> Plain:
 
 
 def deserialize_memory(plain: object) -> RunMemory:
-    told = dict(vars(deserialize(StoredMemory, plain)))
-    del told["format"]
-    return RunMemory(**{**told, "scope_keys": tuple(map(_scope, told["scope_keys"]))})
+    fields = dict(vars(deserialize(StoredMemory, plain)))
+    del fields["format"]
+    return RunMemory(**{**fields, "scope_keys": tuple(map(_scope, fields["scope_keys"]))})
 
 
 def damage_error(problem: str) -> Corrupt:

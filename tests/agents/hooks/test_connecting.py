@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from runlore.agents.hooks.connection import AgentConnection
-from runlore.agents.hooks.installing import Connecting
 from runlore.agents.hooks.reports import AGENTS
+from runlore.agents.hooks.settings_edits import HookSetup
 from runlore.domain.errors import RunloreError
 from tests.fakes import START
 from tests.flow.dying import Died
@@ -61,7 +61,7 @@ class Place:
             for name in FILES[agent, in_project]
         ]
         self.hooks, self.servers = self.files
-        self.to = Connecting(
+        self.setup = HookSetup(
             python=PYTHON,
             hook=HOOK,
             state_root=str(folder / "state"),
@@ -73,7 +73,7 @@ class Place:
 
     @property
     def connection(self) -> AgentConnection:
-        return AgentConnection(agent=self.agent, to=self.to)
+        return AgentConnection(agent=self.agent, setup=self.setup)
 
     def write(self, path: Path, content: str | bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ def hook_commands(place: Place) -> dict[str, list[str]]:
                 if HOOK in command:
                     assert event not in found
                     assert (hook.get("timeout") or hook["timeoutSec"]) == (
-                        5000 if place.agent == "gemini" else 5
+                        3000 if place.agent == "gemini" else 3
                     )
                     found[event] = shlex.split(command)
     return found
@@ -151,7 +151,7 @@ def test_an_agent_is_connected_once_and_disconnecting_leaves_no_trace(
 
     place.connect()
 
-    root = place.to.state_root
+    root = place.setup.state_root
     assert hook_commands(place) == {
         event: [PYTHON, "-I", "-S", HOOK, root, agent, event, "--start"] for event in AGENTS[agent].events
     }
@@ -183,7 +183,7 @@ def test_what_was_changed_since_stays_and_only_what_is_ours_goes(
     added = '{\n"new": 1,' + text[1:] if text[0] == "{" else text + '[new]\nkey = "v" # why\n'
     place.servers.write_text(added)
     # A newer Runlore elsewhere: connecting again must not make the change of others a part of ours.
-    place.to = replace(place.to, python="/new/python")
+    place.setup = replace(place.setup, python="/new/python")
     place.connect()
 
     place.disconnect()
@@ -329,7 +329,7 @@ def test_a_project_is_disconnected_without_the_user(tmp_path: Path) -> None:
     before = user.seen()
     project = Place.__new__(Place)
     project.__dict__.update(user.__dict__)
-    project.to = replace(user.to, project=str(user.project))
+    project.setup = replace(user.setup, project=str(user.project))
 
     project.connect()
     assert project.seen() != before
@@ -353,6 +353,7 @@ def test_what_another_program_writes_meanwhile_is_not_lost(tmp_path: Path) -> No
 
 
 @EVERY
+@pytest.mark.sampled(every=2)
 def test_whoever_dies_in_between_can_undo_it_or_go_on(
     tmp_path: Path, agent: str, in_project: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

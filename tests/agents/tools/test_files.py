@@ -3,23 +3,45 @@
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runlore.agents.deadline import Deadline
-from runlore.agents.tools.files import ReadFile
+from runlore.agents.model_turns import Deadline
+from runlore.agents.tools.context import RunTool, ToolContext
+from runlore.agents.tools.files import read_file
 from runlore.agents.workspace.local_workspace import LocalWorkspace
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from runlore.domain.errors import RunloreError
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.ports.operations import Operations
+from runlore.ports.workspaces import Workspace
 from tests.agents.acting import LIMITS
 from tests.agents.commands import environment
-from tests.agents.tools.tooling import tool, use, workplace
+from tests.agents.tools.tooling import no_fork, tool, use, workplace
 from tests.fakes import FakeClock
 from tests.world import World
 
 pytestmark = pytest.mark.req("AGT-1", "AGT-4")
+
+
+def reads(workspace: Workspace, chars_max: int) -> RunTool:
+    """The tool that reads files of a workspace, and no more of one than so much at once."""
+    made = read_file(
+        ToolContext(
+            operations=cast("Operations", None),
+            run_id=RunId("run"),
+            session_id=SessionId("session"),
+            limits=replace(LIMITS, output_chars_max=chars_max),
+            fork=no_fork,
+            workspace=workspace,
+        )
+    )
+    assert made is not None
+    return made
 
 
 def test_a_command_is_run_in_the_folder_and_its_exit_code_is_told(
@@ -139,7 +161,7 @@ def test_a_long_file_can_be_read_to_its_end_part_by_part(
 ) -> None:
     text = "\n".join(lines) + ("\n" if ends and lines else "")
     workspace.write("long.txt", text)
-    reading = ReadFile(workspace=workspace, limits=replace(LIMITS, output_chars_max=chars_max))
+    reading = reads(workspace, chars_max)
 
     read: list[str] = []
     at: int | None = first
@@ -169,10 +191,7 @@ def test_a_file_that_is_not_the_workspaces_own_names_where_it_was_read(tmp_path:
     workspaces = LocalWorkspaces(environment=environment(tmp_path))
 
     own, other = (
-        use(
-            ReadFile(workspace=workspaces.open(str(folder)), limits=LIMITS),
-            {"path": "README.md"},
-        )
+        use(reads(workspaces.open(str(folder)), LIMITS.output_chars_max), {"path": "README.md"})
         for folder in (plain, packaged)
     )
 

@@ -23,7 +23,7 @@ from tests.world import World
 EVERYTHING = AgentProfile(name="test", instructions="Be brief.", tools=tuple(TOOLS), limits=LIMITS)
 
 
-def no_fork(skill: Skill, arguments: str, call: ToolCall, stop: Event) -> ToolOutcome:
+def no_fork(skill: Skill, arguments: str, call: ToolCall, stop: Stop) -> ToolOutcome:
     """Nothing is ever forked."""
     raise AssertionError(f"{skill.name} was forked")
 

@@ -186,8 +186,9 @@ def test_reminders_are_cut_out_of_words_and_outputs_and_what_is_around_them_stay
     )
     assert inputs([run]) == ["Fix the build"]
     outputs = [body["output"] for body in told(run, EventType.TOOL_RESULT)]  # type: ignore[index]
-    # Between two reminders stands what the first may have held.
-    assert outputs == ["beforebehind", "plain", "code: <system-reminder> is never closed"]
+    # What stood beside the user's words is told as read from outside, without its text; and between two
+    # reminders stands what the first may have held.
+    assert outputs == ["", "beforebehind", "plain", "code: <system-reminder> is never closed"]
 
 
 @pytest.mark.req("CAP-6")

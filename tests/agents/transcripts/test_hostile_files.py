@@ -13,7 +13,7 @@ from runlore.agents.transcripts.lines import DAMAGED, TOO_CROWDED, Lines, is_cro
 from runlore.agents.transcripts.opencode_storage import TOO_LARGE, TOO_MANY, UNREADABLE, OpencodeDatabase
 from runlore.domain import limits
 from runlore.domain.runs.transcript import ReadCounts, ToldRun
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from tests.agents.transcripts.opencode_store import SCHEMA, Told, bash, put_database, text
 from tests.agents.transcripts.transcript_files import LONG_AGO, dated, found, inputs, local, read, write
 

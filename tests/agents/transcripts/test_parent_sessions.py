@@ -10,8 +10,7 @@ import pytest
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.runs.imported_entries import check_told
-from runlore.domain.runs.input_authors import ANOTHER_AGENT, WORDS_OF
-from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal import ANOTHER_AGENT, WORDS_OF, EventType
 from runlore.domain.runs.transcript import ReadCounts, ToldRun
 from runlore.domain.serialization.codec import serialize
 from runlore.ports.operations.request_reader import read_value

@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from runlore.agents.transcripts.lines import open_unpacked
-from runlore.agents.transcripts.reading import recall_names
+from runlore.agents.transcripts.local import recall_names
 from runlore.domain.runs.transcript import START, Position, ReadCounts, ToldRun
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from tests.agents.transcripts.claude_lines import SESSION, Claude
 from tests.agents.transcripts.codex_lines import Codex, flat
 from tests.agents.transcripts.resuming import facts

@@ -249,6 +249,7 @@ FORMS: dict[str, tuple[Any, Callable[[Path, object], Path]]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sampled(every=2)
 def test_a_field_of_any_other_type_is_fatal_to_no_reader_and_costs_no_other_line(
     tmp_path: Path, form: str
 ) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runlore.agents.transcripts.assembly import RUN_TOO_LONG, Assembly
 from runlore.agents.transcripts.claude_code import ClaudeCodeReader
 from runlore.agents.transcripts.lines import TOO_LONG
-from runlore.agents.transcripts.reading import read_lines
+from runlore.agents.transcripts.local import read_lines
 from runlore.domain import limits
 from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.transcript import (

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runlore.agents.workspace import launcher
-from runlore.agents.workspace.repository import repository_of
+from runlore.agents.workspace.git import repository_of
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from tests.agents.commands import environment, ran
 from tests.waiting import PATIENCE_S

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runlore.agents.workspace.files import WorkspaceFiles
+from runlore.agents.workspace.local_workspace import WorkspaceFiles
 from runlore.agents.workspace.safe_paths import parts_of
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable

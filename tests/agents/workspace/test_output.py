@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.agents.workspace.copies import edits, unified_diff
-from runlore.agents.workspace.output import Output
+from runlore.agents.workspace.private_folder import Output
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from tests.agents.commands import environment, ran
 

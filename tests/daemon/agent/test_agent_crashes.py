@@ -28,7 +28,7 @@ from runlore.ports.store import Snapshot, Store
 from tests.flow.agent_deaths import mortal_operator, operator_on
 from tests.flow.agent_world import ASKING, AtWork, Held, at_work
 from tests.flow.dying import Died
-from tests.flow.kill_points import Fuse
+from tests.flow.kill_points import WALKED, Fuse
 from tests.model_server import Received, Reply, calls, says
 from tests.waiting import PATIENCE_S
 from tests.world import OPERATOR, World, inconsistencies
@@ -121,7 +121,10 @@ def assert_whole(work: AtWork, session_id: SessionId) -> RunStatus | None:
     return run.status
 
 
-def test_a_death_at_any_point_leaves_one_end_and_nothing_half(settings: Settings, folder: Path) -> None:
+@WALKED
+def test_a_death_at_any_point_leaves_one_end_and_nothing_half(
+    settings: Settings, folder: Path, step: int
+) -> None:
     with at_work(settings, folder, script, rules=ASKING) as work:
         whole = Fuse()
         dies(work, whole, work.talk("alive"))
@@ -129,10 +132,8 @@ def test_a_death_at_any_point_leaves_one_end_and_nothing_half(settings: Settings
         assert {"before a turn", "behind a command", "before a commit"} <= set(whole.passed)
 
         statuses = []
-        # To die before a read is to die behind the last write.
-        points = [at for at, point in enumerate(whole.passed) if point != "before a snapshot"]
         # Both databases are written by the same transactions: on the slower one every other point will do.
-        for burns_at in points[:: 2 if settings.database_url else 1]:
+        for burns_at in whole.points(step)[:: 2 if settings.database_url else 1]:
             session_id = work.talk(f"dead-{burns_at}")
             dies(work, Fuse(burns_at), session_id)
             asked = len(work.server.requests)
@@ -220,6 +221,7 @@ def test_a_machine_that_has_slept_does_not_take_its_own_run_for_abandoned(
 
 
 @pytest.mark.parametrize("from_write", range(3, 12))
+@pytest.mark.sampled(every=3)
 def test_a_full_disk_interrupts_the_run_as_soon_as_there_is_room(
     settings: Settings, folder: Path, from_write: int
 ) -> None:

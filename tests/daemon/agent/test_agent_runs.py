@@ -351,7 +351,7 @@ class Shouting:
     def say(self, _turn: ChatTurn, listening: ChatListener, _stop: Stop) -> ChatReply:
         """A huge call, then a word."""
         self._turns += 1
-        listening.on_request(json.dumps({"messages": ["x" * 9_000_000]}))
+        listening.on_request(json.dumps({"messages": ["word " * 1_800_000]}))
         huge = ToolCall(call_id="c1", name="scratch" * 40, arguments={"note": "y" * 5_000_000})
         is_first = self._turns == 1
         return ChatReply(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runlore.daemon.agent.provider_requests import kept_request
+from runlore.daemon.agent.journal_writer import kept_request
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7h8"
 

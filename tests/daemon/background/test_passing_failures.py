@@ -31,6 +31,7 @@ PASSING = (
     "store.read-only",
     "store.locked",
     "store.closed",
+    "store.connection-lost",
     "store.interrupted",
     "store.io",
 )

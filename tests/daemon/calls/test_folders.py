@@ -12,7 +12,7 @@ from runlore.domain.errors import Invalid
 from runlore.domain.project import FolderBinding, FolderId, folder_id, project_id
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.flow.capture.folders import find_binding
+from runlore.flow.capture.sessions import find_binding
 from runlore.ports import operations as ops
 from tests.world import World, outcome
 

@@ -150,6 +150,7 @@ DAMAGES = [
 
 @pytest.mark.req("RET-3")
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__.strip("_"))
+@pytest.mark.sampled(every=3)
 def test_an_index_that_cannot_be_trusted_is_made_anew(
     sqlite_world: World, damage: Callable[[World, Path], None]
 ) -> None:

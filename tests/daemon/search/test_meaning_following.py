@@ -273,7 +273,16 @@ def test_another_model_starts_anew(light: World, server: ModelServer) -> None:
     embed(light)
 
     assert texts(server) == ["Ship on fridays"] * 2
-    assert search(light, "deploy").semantic
+    hits = search(light, "deploy")
+    assert (hits.semantic, hits.embedding_model) == (True, "another")
+    goal = light.operator.goal_context(ops.GoalRequest(goal="deploy"))
+    assert (goal.by_meaning, goal.embedding_model) == (True, "another")
+    light.agent.create_session(ops.NewSession(session_id=SessionId("seen")))
+    context = ops.ContextRequest(session_id=SessionId("seen"), query="deploy")
+    assert light.operator.memory_context(context).embedding_model == "another"
+    # An agent learns that meaning counted, and nothing of the settings.
+    told = light.agent.memory_context(context)
+    assert (told.semantic, told.embedding_model) == (True, "")
 
 
 def test_a_server_that_changes_its_model_behind_our_back_is_noticed_and_followed(

@@ -161,6 +161,7 @@ def test_a_death_of_the_process_at_any_point_of_the_store_leaves_all_or_nothing(
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize("call", ["new_file", "write", "rename", "make_folder", "sync"])
+@pytest.mark.sampled(every=3)
 def test_a_disk_that_fails_keeps_no_skill_from_being_saved(
     sqlite_world: World, call: str, number: int
 ) -> None:

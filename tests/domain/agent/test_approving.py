@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.agent.approving import HARMLESS, WRITING, Ruling, canonical, verdict
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
-from runlore.domain.text.wildcards import matches
+from runlore.domain.text.safe_text import matches
 from tests.examples import scaled
 
 pytestmark = pytest.mark.req("AGT-4")

@@ -8,6 +8,7 @@ a subject. Of 92 more, English, German and French, 19 of 23 and 21 of 23 clashes
 """
 
 CLASHING = (
+    ("Migrations run before deploys", "Migrations run after deploys"),
     ("The build needs Java 17", "The build needs Java 21"),
     ("The app connects to Redis 6", "The app connects to Redis 7"),
     ("Audits are on every Monday", "Audits are on every Friday"),
@@ -181,6 +182,9 @@ CLASHING = (
     ("Les envois directs sont autorisés", "Les envois directs sont interdits"),
 )
 HARMLESS = (
+    ("The docs are in English", "The docs are in docs/"),
+    ("Der Dienst ist in Go geschrieben", "Der Dienst ist in Berlin"),
+    ("Dana is release manager", "Dana is tech lead"),
     ("The token expires after an hour", "The token expires after 60 minutes"),
     ("Deploys are allowed", "Deploys are not allowed on Fridays"),
     ("The API is public", "The API is not public in staging"),

@@ -10,7 +10,11 @@ assertion (none since), and of the 19 that say their claim with all of its words
 clause is read apart (15 of each 50 use other words than the claim); of 50 and 50 that assert nothing none
 was taken for an assertion, before or since. Of 68 requests and 30
 statements more, halves again, none was taken for an assertion, and 9 and 10 of 15 were found; 12 and 11 since
-another language's article before a subject is no part of it.
+another language's article before a subject is no part of it. Of 40 and 40 more, halves again and paraphrased
+as people do, none was taken for an assertion; 14 and 12 of 20 were found, 18 and 15 since short forms, "we
+have", "we use" and a question behind a statement are read. Of 15 and 15 written after that and measured once
+11 were found, and none wrongly. Of 80 requests and 60 statements more, halves again, none of 40 and one of 40
+was taken for an assertion (none since); 16 and 16 of 30 were found, 22 and 20 since "we" is a project too.
 """
 
 Cases = dict[str, tuple[tuple[str, str], ...]]
@@ -34,6 +38,11 @@ UNASSERTED: Cases = {
         ("Add a fixture in which the cart is empty", "The cart is empty"),
         ("Write tests for these cases: the token is expired, the user is banned", "The token is expired"),
         ("Create a test case. The customer is a minor.", "The customer is a minor"),
+        ("Pretend I'm using fish", "The user uses fish"),
+        ("Are we using pnpm?", "The project uses pnpm"),
+        ("The API is public, not in staging", "The API is public"),
+        ("Check whether the fixtures can be found in shared/data", "The fixtures are in shared/data"),
+        ("Could the reason be that the runner has no network?", "The runner has no network"),
     ),
     "defects": (
         ("fix the bug: the API is unauthenticated", "The API is unauthenticated"),
@@ -178,11 +187,25 @@ UNASSERTED: Cases = {
         ("The disk is empty, can you confirm?", "The disk is empty"),
         ("The disk is empty, can you make that happen?", "The disk is empty"),
         ("This is wrong: the disk is empty", "The disk is empty"),
+        ("no longer true: the API is hosted on Heroku", "The API is hosted on Heroku"),
+        ("False: the cache is stale", "The cache is stale"),
         ("We keep old notes in Joplin", "Notes are kept in Joplin"),
         ("They keep notes in Joplin", "Notes are kept in Joplin"),
         ("He prefers tabs", "The user prefers tabs"),
     ),
 }
+
+UNASSERTED["checked"] = (
+    ("The port is 80, please confirm", "The port is 80"),
+    ("The port is 80. Please verify that.", "The port is 80"),
+    ("The port is 80, check it", "The port is 80"),
+    ("We have two environments, staging and prod, do we?", "There are two environments, staging and prod"),
+    ("The cluster has three nodes, is the cluster fine?", "The cluster has three nodes"),
+    ("The API we want is public", "The API is public"),
+    ("The queue is a service which runs Kafka", "The queue is Kafka"),
+    ("We use tabs and Bob writes docs", "We use docs"),
+    ("We use Bazel. That was rejected.", "We use Bazel"),
+)
 
 UNASSERTED_HELD: Cases = {
     "changes": (
@@ -397,6 +420,32 @@ ASSERTED: Cases = {
         ("we use Bazel, so drop the makefile", "The team uses Bazel"),
     ),
 }
+
+ASSERTED["as people say it"] = (
+    ("The linter we use is ruff - please stop suggesting flake8.", "The linter is ruff."),
+    ("Our coding standard: max line length is 100 characters.", "The maximum line length is 100 characters."),
+    ("We have two environments, staging and prod. Add one.", "There are two environments, staging and prod."),
+    ("The cluster has three nodes, will the new service fit?", "The cluster has three nodes."),
+    ("The cron job runs every Sunday. It failed, please look at it.", "The cron job runs every Sunday."),
+    ("Sentry is what we use for error tracking. Add the DSN", "We use Sentry for error tracking."),
+    ("We agreed last week to freeze the API until v3. Revert it", "We agreed to freeze the API until v3."),
+    ("We use Bazel, suggest the flags", "We use Bazel."),
+    ("I usually work from 7 to 15 CET. When do we meet?", "The user usually works from 7 to 15 CET."),
+    ("Remember we're on Django 4.2 LTS, so no async ORM please", "We are on Django 4.2 LTS."),
+    ("I'm using fish, so give me fish syntax", "The user uses fish."),
+    ("we use pnpm here, not npm", "The project uses pnpm."),
+    ("we're on python 3.12 btw so you can drop typing_extensions", "The project is on Python 3.12."),
+    ("the reason it fails is that the runner has no network access", "The runner has no network access."),
+    (
+        "Contrary to what the docs say, the default timeout is 45 seconds",
+        "The default timeout is 45 seconds.",
+    ),
+    ("you can find the design docs under docs/adr", "The design docs are under docs/adr."),
+    ("the fixtures can be found in shared/data", "The fixtures are in shared/data."),
+    ("no, the specs live in spec/, not in lib/", "The specs live in spec/."),
+    ("The tests live in spec/, not in lib/", "The tests live in spec/."),
+    ("We deploy on Mondays, not on Fridays", "We deploy on Mondays."),
+)
 
 ASSERTED_HELD: Cases = {
     "plain": (

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.detectors.conversations import Conversation
-from runlore.domain.detectors.earlier_reads import first_reads, with_earlier
-from runlore.domain.detectors.mined import OutsideRead
+from runlore.domain.detectors.mined import OutsideRead, first_reads, with_earlier
 from runlore.domain.learning.own_words import cut_pasted, has_pasted
 from tests.domain.detectors.mined_runs import ok, run, session
 

@@ -12,8 +12,9 @@ from runlore.domain.detectors.explicit_instruction import (
     CONTEXT_STEPS_MAX,
     candidates_of,
     explicit_instruction,
+    find_asked_name,
+    slug,
 )
-from runlore.domain.detectors.instruction_words import find_asked_name, slug
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.learning.labels import Labelled
 from runlore.domain.record import Kind

@@ -40,8 +40,11 @@ def test_only_a_call_that_prints_nothing_but_what_it_brings_is_recorded() -> Non
     others += [f"curl -o page {PAGE} && git status", f"curl {PAGE}; cat README.md"]
     expected = {**dict.fromkeys(bringing, True), **dict.fromkeys(others, False)}
     heard = {each: hear(OutsideTexts(), "Bash", {"command": each}, WORDS) for each in expected}
+    # What a call brings into files is noted by its place, whatever it prints.
+    silent = {each: hear(OutsideTexts(), "Bash", {"command": each}, "").outside for each in expected}
 
-    assert {each: bool(found.outside) for each, found in heard.items()} == expected
+    assert {each: found.outside != silent[each] for each, found in heard.items()} == expected
+    assert [each for each in others if silent[each]] == [f"curl -o page {PAGE} && git status"]
     # None of them is from inside either, nor there first.
     assert not any(found.inside for found in heard.values())
     assert hear(OutsideTexts(), "WebFetch", {"url": PAGE}, WORDS).outside

@@ -1,12 +1,22 @@
 """error-recovery: a call fails, and the corrected one succeeds; nothing that merely comes next does."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.detectors.error_recovery import STEPS_BETWEEN_MAX, changed_words, error_recovery
+from runlore.domain.detectors.error_recovery import (
+    STEPS_BETWEEN_MAX,
+    Remedy,
+    all_recoveries,
+    changed_words,
+    error_recovery,
+    remedy_of,
+)
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.detectors.mined import Outcome
+from runlore.domain.detectors.tool_calls import EDIT
 from tests.domain.detectors.mined_runs import Call, failed, ok, refused, run, session, unknown
 from tests.examples import scaled
 
@@ -23,7 +33,7 @@ def test_the_pip_example_of_the_seed_is_a_recovery() -> None:
     match = error_recovery(session(run("install it", *calls)))
     assert match is not None
     assert match.heuristic is Heuristic.ERROR_RECOVERY
-    assert match.pattern == "pip install -> pip install # error no matching distribution"
+    assert match.pattern == "pip # error no matching distribution"
     before, after = match.occurrences[0].steps
     assert (before.outcome, after.outcome) == (Outcome.FAILED, Outcome.SUCCEEDED)
     assert changed_words(before.text, after.text) == (("request", "requests"),)
@@ -42,6 +52,11 @@ CORRECTIONS = [
         "docker build -t app -f docker/Dockerfile .",
     ),
     ("cp a.txt /etc/a.txt", "cp: /etc/a.txt: Permission denied", "sudo cp a.txt /etc/a.txt"),
+    ("docker-compose up -d", "zsh: command not found: docker-compose", "docker compose up -d"),
+    ("timeout 10 make all", "zsh: command not found: timeout", "make all"),
+    ("grep -P 'a' f.txt", "grep: invalid option -- P", "grep -E 'a' f.txt"),
+    ("cargo test", "error: could not find `Cargo.toml` in `/x`", "cd crates/x && cargo test"),
+    ("gh pr merge 12", "failed to run git: fatal: 'main' is already checked out", "gh pr merge 12 --squash"),
     ("eslint .", "3 problems (3 errors, 0 warnings)", "eslint --fix ."),
     ("cargo build --relase", "error: unexpected argument '--relase' found", "cargo build --release"),
     ("kubectl apply -f deploy.yml", "error: the path does not exist", "kubectl apply -f k8s/deploy.yml"),
@@ -52,7 +67,6 @@ CORRECTIONS = [
     ("npm run build", "error: it is not there", "npm run build:dev"),
     ("make tets", "make: *** No rule to make target 'tets'.  Stop.", "make test"),
     ("gofmt -l ./cmd/...", "stat ./cmd/...: no such file or directory", "gofmt -l cmd/"),
-    ("cd web && npm ci && npm run biuld", "npm ERR! Missing script", "cd web && npm ci && npm run build"),
     (
         "pip install -r requirement.txt",
         "ERROR: Could not open requirements file",
@@ -75,7 +89,6 @@ NOTHING = [
     ("go test ./...", "--- FAIL: TestA", "go test -run TestB ./..."),
     ("go test ./...", "--- FAIL: TestUnauthorized", "go test -v ./..."),
     ("pytest", "FAILED tests/test_a.py::test_b - assert 1 == 2", "pytest tests/test_c.py"),
-    ("npm run build", "src/a.ts(3,1): error TS2322: wrong", "npm run build -- --watch"),
     ("git rebase main", "error: could not apply 1a2b3c", "git rebase --continue"),
     ("git stash push", "error: nothing", "git reset --hard"),
     ("make lint", "Found 3 errors.", "make test"),
@@ -115,7 +128,7 @@ def test_what_fixed_a_call_that_then_succeeded_is_the_fix() -> None:
     match = error_recovery(session(run("test it", *calls)))
     assert match is not None
     assert [step.text for step in match.occurrences[0].steps] == steps
-    assert match.pattern == "npm test -> npm install # error cannot find module"
+    assert match.pattern == "npm # error cannot find module"
     assert recovered(*calls[:1], ok("docker compose up -d"), calls[2]) == [
         "npm test",
         "docker compose up -d",
@@ -123,17 +136,65 @@ def test_what_fixed_a_call_that_then_succeeded_is_the_fix() -> None:
     ]
 
 
-def test_what_the_code_needs_is_brought_by_an_installation_and_by_nothing_else() -> None:
-    missing = failed("cargo build", "error[E0432]: unresolved import `serde`")
-    wrong = failed("cargo build", "error[E0308]: mismatched types")
+def test_the_folder_stays_with_the_one_command_of_a_call_that_was_wrong() -> None:
+    wrong, right = "cd web && npm ci && npm run biuld", "cd web && npm ci && npm run build"
+    told = ["cd web && npm run biuld", "cd web && npm run build"]
+    assert recovered(failed(wrong, "npm ERR! Missing script"), ok(right)) == told
 
-    assert recovered(missing, ok("cargo add serde"), ok("cargo build")) == [
-        "cargo build",
-        "cargo add serde",
-        "cargo build",
-    ]
-    assert recovered(missing, ok("git stash pop"), ok("cargo build")) == []
-    assert recovered(wrong, ok("cargo add serde"), ok("cargo build")) == []
+
+def test_an_error_of_the_code_is_the_commands_where_more_words_put_it_right_without_an_edit() -> None:
+    wrong = failed("go vet ./e2e", "e2e/env.go:42:26: undefined: defaultAgent")
+    more = ok("go vet -tags=e2e ./e2e")
+    assert recovered(wrong, more) == ["go vet ./e2e", "go vet -tags=e2e ./e2e"]
+    assert recovered(wrong, ok("go vet ./other")) == []
+    builds = failed("go build -tags=e2e ./e2e", "e2e/env.go:42:26: undefined: defaultAgent")
+    assert recovered(builds, more) == ["go build -tags=e2e ./e2e", "go vet -tags=e2e ./e2e"]
+    assert recovered(builds, ok("sed -i s/a/b/ e2e/env.go"), more) == []
+    runs = session(run("check it", wrong, more))
+    failing, passing = runs[0].steps
+    edited = (failing, replace(passing, tool=EDIT, text="e2e/env.go", commands=()), passing)
+    assert error_recovery([replace(runs[0], steps=edited)]) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"), [("a/b: Operation not permitted", True), ("unknown flag: -x", False)]
+)
+def test_what_the_sandbox_does_not_let_a_call_do_is_put_right_outside_of_it(
+    error: str, is_told: bool
+) -> None:
+    runs = session(run("go on", failed("git fetch origin", error), ok("git fetch origin")))
+    failing, passing = runs[0].steps
+    found = error_recovery([replace(runs[0], steps=(failing, replace(passing, is_approved=True)))])
+    assert [remedy_of(each.steps) for each in (found.occurrences if found else ())] == (
+        [Remedy.APPROVED] if is_told else []
+    )
+
+
+def test_a_glob_that_the_shell_could_not_read_is_put_right_by_quotes_whatever_the_program() -> None:
+    wrong = failed("ls && grep -rn x --include=*.go .", "(eval):1: no matches found: --include=*.go")
+    right = "grep -rn x --include='*.go' ."
+    match = error_recovery(session(run("look", wrong, ok("grep -rn y src"), ok(right))))
+    assert match is not None
+    assert match.pattern == "zsh # no matches found"
+    assert [step.text for step in match.occurrences[0].steps] == ["grep -rn x --include=*.go .", right]
+
+
+def test_a_finding_of_a_linter_is_put_right_by_an_edit_alone() -> None:
+    finding = failed("make lint", "a.go:3:1: Error return value is not checked (errcheck)")
+    runs = session(run("check it", finding, ok("make lint")))
+    failing, passing = runs[0].steps
+    edit = replace(passing, tool=EDIT, text="a.go", commands=())
+    assert error_recovery(runs) is None
+    match = error_recovery([replace(runs[0], steps=(failing, edit, passing))])
+    assert match is not None
+    assert [step.tool for step in match.occurrences[0].steps] == ["", EDIT, ""]
+
+
+def test_a_lock_is_over_by_itself() -> None:
+    lock = "fatal: Unable to create '.git/index.lock': File exists."
+    calls = [failed("git commit -m 'one thing'", lock), ok("make all"), ok("git commit -m 'other thing'")]
+    (found,) = all_recoveries(session(run("keep it", *calls)))
+    assert [remedy_of(each.steps) for each in found.occurrences] == [Remedy.AGAIN]
 
 
 @pytest.mark.parametrize("between", range(STEPS_BETWEEN_MAX + 3))
@@ -166,7 +227,7 @@ def test_the_most_repeated_wins_then_the_most_recent() -> None:
     assert recovered(*push, *pip) == ["pip install request", "pip install requests"]
     match = error_recovery(session(run("x", *pip, *push, *pip, *push[:0]), run("y", *push, *pip)))
     assert match is not None
-    assert match.pattern == "pip install -> pip install # no matching distribution"
+    assert match.pattern == "pip # no matching distribution"
     assert len(match.occurrences) == 3
 
 

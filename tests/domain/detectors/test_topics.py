@@ -6,10 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runlore.domain.detectors.episodes import words_of_request
 from runlore.domain.detectors.mining_commands import step_commands
 from runlore.domain.detectors.topics import NAMELESS, RUNNERS, TOPIC_CHARS_MAX, slug
 from runlore.domain.detectors.verbs import TASK_RUNNERS, VERB_PROGRAMS, VERB_WORDS
+from runlore.domain.run import RunId
 from runlore.domain.shell import script_of
+from tests.domain.detectors.mined_runs import request_of
+from tests.fakes import START
 
 pytestmark = pytest.mark.req("SKL-4")
 
@@ -132,3 +136,10 @@ def test_a_topic_is_never_empty_and_always_fit_for_a_name(program: str, words: l
 def test_a_slug_is_fit_for_a_name_or_empty(text: str) -> None:
     assert slug(text) == "" or VALID.match(slug(text))
     assert slug(slug(text)) == slug(text)
+
+
+def test_a_contraction_is_no_word_of_what_is_asked_for() -> None:
+    asked = request_of(
+        "I\u2019m rebasing, don't lose the branch's conflicts", run_id=RunId("r"), number=1, at=START
+    )
+    assert words_of_request(asked) == ("rebasing", "lose", "branch", "conflicts")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.secret_guard import found_by_part, refused_by_part
 from runlore.domain.guard import SecretFinding, find_secrets, first_secret, redact
 from runlore.domain.guard.patterns import compile_pattern
 from runlore.domain.guard.providers import OPAQUE_SHAPES, SHAPES
@@ -200,6 +201,19 @@ PASTED = (
     f"auth0 secret {drawn('{alnum:40}')}",
     f"setx API_TOKEN {RANDOM}",
     f"net user bob {MADE_UP} /add",
+    f"http -a bob:{MADE_UP} GET https://x.example.org",
+    f"+ curl -su 'bob:{MADE_UP}' https://x.example.org",
+    f"frobctl -U bob -P {MADE_UP} status",
+    f"frobctl -p {MADE_UP} --user bob status",
+    f"xfreerdp /v:h /u:bob /p:{MADE_UP}",
+    f"echo {MADE_UP} | passwd --stdin bob",
+    f'("{MADE_UP}" | ConvertTo-SecureString -AsPlainText -Force)',
+    f"aws ssm put-parameter --type SecureString --value '{MADE_UP}'",
+    f"220 hello\nUSER bob\n331 go on\nPASS {MADE_UP}\n230 ok",
+    f"CREATE LOGIN bob WITH PASSWORD = N'{MADE_UP}';",
+    f"cy.get('[name=password]').type('{MADE_UP}!')",
+    f"la password del server è {MADE_UP}!",
+    f'expect "password:"\nsend "{MADE_UP}!"',
     f"Das Passwort ist {MADE_UP}",
     f"le mot de passe est {MADE_UP}",
     f"la contraseña es {MADE_UP}",
@@ -301,6 +315,39 @@ def test_a_text_with_more_to_judge_than_any_person_writes_is_read_no_further() -
 
     assert unread
     assert redact(text + github_token())[0].count(github_token()) == 0
+
+
+@pytest.mark.req("SEC-4")
+def test_what_is_taken_out_of_a_long_text_is_taken_out_at_the_first_reading() -> None:
+    """Reading again what is left finds nothing new, so that it is not read again and again, to ever less."""
+    text = "".join(
+        f"INFO token refreshed for user {at}, password policy ok, key id {at}\n" for at in range(24_000)
+    )
+    (unread,) = find_secrets(text)
+
+    assert unread.end == len(text) < 2_000_000
+    assert redact(text) == (text[: unread.start] + "<redacted:unread>", 1)
+
+
+@pytest.mark.req("SEC-4")
+def test_of_the_kinds_in_the_benchmark_nine_in_ten_are_found_also_of_those_set_aside() -> None:
+    found = found_by_part()
+
+    assert {part: len(kinds) >= 150 for part, kinds in found.items()} == dict.fromkeys(
+        ("fitted", "aside", "second fitted", "second aside"), True
+    )
+    for parts in (("fitted", "second fitted"), ("aside", "second aside")):
+        hits = [hit for part in parts for each in found[part].values() for hit in each]
+        assert sum(hits) >= 0.9 * len(hits)
+
+
+@pytest.mark.req("SEC-4")
+def test_of_the_look_alikes_in_the_benchmark_next_to_none_is_refused_in_either_part() -> None:
+    refused = refused_by_part()
+
+    assert {part: len(kinds) >= 150 for part, kinds in refused.items()} == {"fitted": True, "aside": True}
+    for kinds in refused.values():
+        assert sum(map(sum, kinds.values())) <= 0.03 * sum(map(len, kinds.values()))
 
 
 @pytest.mark.parametrize(("rule", "text"), STRUCTURES)

@@ -42,6 +42,8 @@ FITTED = (
     ("hey, pls remember for the future that our logs rotate daily", PROJECTS, "rotate daily"),
     ("Please remember that for now the server is 10.0.0.3.", NOBODY, ""),
     ("Remember that for the time being the server is 10.0.0.3.", NOBODY, ""),
+    ("I remember that the port was 83.", NOBODY, ""),
+    ("The tests remember that state between runs, always fix it.", NOBODY, ""),
 )
 
 SET_ASIDE = (

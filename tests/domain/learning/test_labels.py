@@ -80,6 +80,10 @@ def test_a_label_says_what_follows_it_and_no_more(request_text: str) -> None:
     assert told(request_text) == [(FACT, ATLAS)]
 
 
+def test_a_label_in_capitals_needs_neither_a_blank_nor_a_sentence() -> None:
+    assert told("Preference:tabs") == [(PREFERENCE, "tabs")]
+
+
 @pytest.mark.parametrize(
     "request_text",
     [

@@ -26,6 +26,8 @@ def told(request: str) -> list[tuple[Kind, str]]:
     [
         ("remember that I deploy on Fridays", [FRIDAYS]),
         ("Please remember: the staging port is 5433", [PORT]),
+        ("please remember - the staging port is 5433", [PORT]),
+        ("Remember — I deploy on Fridays", [FRIDAYS]),
         ("Please remember this: the staging port is 5433.", [PORT]),
         ("Merke dir bitte: der Port ist 5433", [(FACT, "der Port ist 5433")]),
         ("Retiens, s'il te plaît : le port est 5433", [(FACT, "le port est 5433")]),
@@ -72,6 +74,11 @@ def told(request: str) -> list[tuple[Kind, str]]:
             [(FACT, "version 2.5 is out"), (FACT, "Dr. Smith is the owner"), (FACT, "A is B")],
         ),
         ("remember, the staging port is 5433", [PORT]),
+        (
+            "remember that the following is true:\n- The db is Postgres\n- I prefer tabs\n\nFix it.",
+            [(FACT, "The db is Postgres"), (PREFERENCE, "I prefer tabs")],
+        ),
+        ("Merk dir, dass ich freitags deploye", [(PREFERENCE, "ich freitags deploye")]),
         ("Fix the bug, and remember that I deploy on Fridays.", [FRIDAYS]),
         ("Please fix the bug and remember that I deploy on Fridays.", [FRIDAYS]),
         # What is labelled is for the label to say.

@@ -68,6 +68,8 @@ batch_tokens = 24_000
 [projection]
 max_entries = 12
 budget_tokens = 1500
+holdback_percent = 0
+never_held_back = []
 """
 RULE = """
 [[publication.rules]]
@@ -198,6 +200,7 @@ def test_a_number_out_of_range_is_refused_and_the_ends_of_the_range_are_not(path
         ("model_budget.tokens_per_day", 0, 10_000_000_000),
         ("model_budget.batch_tokens", 1_000, 1_000_000),
         ("projection.max_entries", 0, 100),
+        ("projection.holdback_percent", 0, 50),
         ("projection.budget_tokens", 0, 100_000),
     ],
 )
@@ -390,7 +393,7 @@ def test_the_shapes_of_the_table_are_all_walked() -> None:
     shapes = {type(shape) for _, shape in FIELDS}
 
     assert shapes == {Flag, Many, ModelName, RuleName, ScopeIdText, Whole, WordChoice}
-    assert len(FIELDS) == len(dict(FIELDS)) == 31
+    assert len(FIELDS) == len(dict(FIELDS)) == 33
 
 
 @settings(max_examples=scaled(100))

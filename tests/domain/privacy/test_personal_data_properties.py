@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runlore.domain.privacy.cards import ISSUERS
-from runlore.domain.privacy.ibans import LENGTHS
+from runlore.domain.privacy.checked_numbers import ISSUERS, LENGTHS
 from runlore.domain.privacy.personal_data import redact_personal_data
 from tests.domain.privacy.test_personal_data import FOUND, LEFT
 

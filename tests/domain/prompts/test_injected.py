@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.prompts import rendering
-from runlore.domain.prompts.injected import MARKER_REMOVED, REMOVED, strip_injected, without_notes
+from runlore.domain.prompts.injected import INTRO, MARKER_REMOVED, REMOVED, strip_injected, without_notes
 from runlore.domain.prompts.projection import LearnedEntry, SectionName
-from runlore.domain.prompts.sections import INTRO
 from runlore.domain.record import Kind, RecordId
 from runlore.domain.scope import WORKSPACE
 

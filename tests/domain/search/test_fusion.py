@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.search import fusion
-from runlore.domain.search.fusion import (
+from runlore.domain.search import ranking
+from runlore.domain.search.ranking import (
     BEST_WITHOUT_WORDS,
+    EXACT,
     MARGIN,
     SHARE,
     FusedHit,
@@ -18,7 +19,6 @@ from runlore.domain.search.fusion import (
     WordHit,
     fuse,
 )
-from runlore.domain.search.ranking import EXACT
 
 pytestmark = pytest.mark.req("RET-8")
 
@@ -57,8 +57,8 @@ def expected(totals: Mapping[str, int], cosines: Mapping[str, int], background: 
 
 
 def test_the_example_of_the_docstring_is_right() -> None:
-    assert doctest.testmod(fusion).attempted
-    assert doctest.testmod(fusion).failed == 0
+    assert doctest.testmod(ranking).attempted
+    assert doctest.testmod(ranking).failed == 0
 
 
 @given(totals=TOTALS, background=BACKGROUNDS)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.record import JsonValue
 from runlore.domain.serialization.storable_json import make_json_storable
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 
 pytestmark = pytest.mark.req("JRN-1")
 

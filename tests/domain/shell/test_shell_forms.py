@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.shell import ShellCommand, commands_of, normal_form, parts_of
-from runlore.domain.shell.forms import FORMS
+from runlore.domain.shell.program_forms import FORMS
 from tests.domain.detectors.mined_runs import ok, run, session
 from tests.domain.shell.test_shell import ANY_WORD
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.skill import SkillDocument
-from runlore.domain.skill_curating.merging import MergedSize
-from runlore.domain.skill_curating.parts import merge_bodies, parts_of
+from runlore.domain.skill_curating.merging import MergedSize, merge_bodies, parts_of
 from runlore.domain.skill_curating.planning import doings_of
 from tests.domain.skill_curating.drafts import body_of, lines_of
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.skill import Quality, SkillDocument
-from runlore.domain.skill_document.keys import OWN_KEYS
+from runlore.domain.skill_document.reading import OWN_KEYS
 from runlore.domain.suggesting.naming import is_reserved
 from runlore.domain.taint import Provenance
 

@@ -15,7 +15,7 @@ from runlore.domain.errors import Corrupt, Invalid
 from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.skill import Quality, SkillDocument
 from runlore.domain.skill_document import render_document
-from runlore.domain.skill_document.keys import OWN_KEYS, one_line, words_in
+from runlore.domain.skill_document.reading import OWN_KEYS, one_line, words_in
 from runlore.domain.taint import Provenance
 from runlore.domain.text.safe_text import hidden_characters
 from tests.domain.skill_document.any_skill_document import DOCUMENTS, HOSTILE, PROVENANCES, WORDS

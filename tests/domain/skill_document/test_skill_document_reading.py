@@ -182,6 +182,26 @@ def test_the_trigger_of_an_older_agent_is_read() -> None:
     assert read.remarks == ()
 
 
+@pytest.mark.req("TNT-2")
+@pytest.mark.parametrize(
+    ("block", "is_tainted"),
+    [
+        ({"provenance": "untrusted"}, True),
+        ({"provenance": "web"}, True),
+        ({"provenance": {"untrusted": "true"}}, True),
+        ({"provenance": {"untrusted": "false", "needs_review": "perhaps"}}, True),
+        ({"needs_review": "true"}, True),
+        ({"provenance": "user"}, False),
+        ({"provenance": {"untrusted": "false"}}, False),
+        ({"quality": "draft"}, False),
+    ],
+)
+def test_what_an_older_agent_says_of_where_a_skill_is_from_taints(
+    block: FrontValue, is_tainted: bool
+) -> None:
+    assert told({"odek": block}).provenance.tainted is is_tainted
+
+
 @pytest.mark.parametrize(
     ("word", "is_true", "remarks"),
     [

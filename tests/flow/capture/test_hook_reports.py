@@ -260,3 +260,23 @@ def test_what_a_persona_s_agent_makes_writes_and_hears_is_its_own_persona_s(worl
         (said, "persona:anna"),
         ("Never push to main.", "persona:anna"),
     }
+
+
+@pytest.mark.req("SUR-10", "LRN-12")
+@pytest.mark.parametrize("is_hooked", [True, False], ids=["hook", "transcript"])
+def test_a_session_is_called_by_its_first_request_until_that_is_forgotten(
+    sqlite_world: World, is_hooked: bool
+) -> None:
+    world = sqlite_world
+    asked = f"Build\nthe {'very ' * 60}large thing"
+    if is_hooked:
+        report(world, "claude-code", HookKind.PROMPT, prompt=asked)
+    bring(world, *now(world, told(asked, "Built"), told("Build", "Built")))
+    (session,) = world.operator.list_sessions(ops.PageRequest()).items
+    assert session.title.startswith("Build the very very")
+    first, second = sorted(views(world), key=lambda view: view.request, reverse=True)
+
+    world.operator.forget(ops.Decision(record_id=second.run.run_id))  # type: ignore[arg-type]
+    assert world.operator.get_session(session.session_id).title == session.title
+    world.operator.forget(ops.Decision(record_id=first.run.run_id))  # type: ignore[arg-type]
+    assert world.operator.get_session(session.session_id).title == ""

@@ -13,7 +13,7 @@ from runlore.ports import operations as ops
 from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing
 from tests.flow.dying import Died
-from tests.flow.kill_points import Fuse
+from tests.flow.kill_points import WALKED, Fuse
 from tests.flow.telling import THEN, bring, call, in_session, told
 from tests.world import OPERATOR, World
 
@@ -66,13 +66,16 @@ def anonymous(state: JsonObject, source: str) -> JsonObject:
     return {**state, "position": str(state["position"]).replace(source, "it")}
 
 
-def test_a_death_at_any_point_leaves_what_an_undisturbed_import_leaves(sqlite_world: World) -> None:
+@WALKED
+def test_a_death_at_any_point_leaves_what_an_undisturbed_import_leaves(
+    sqlite_world: World, step: int
+) -> None:
     calm = transcript("calm")
     fuse = Fuse()
     imported(Application(capturing(sqlite_world.parts, ScriptedModels(), fuse), OPERATOR), calm, "calm")
     wanted = anonymous(state_of(sqlite_world, calm, "calm"), "calm")
     assert len(fuse.passed) >= 20
-    for point in range(len(fuse.passed)):
+    for point in fuse.points(step):
         name = f"dies-{point}"
         runs = transcript(name)
         mortal = capturing(sqlite_world.parts, ScriptedModels(), Fuse(point))

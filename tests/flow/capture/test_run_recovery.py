@@ -54,6 +54,7 @@ MOMENTS = ["before put", "behind put"]
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("recovery", RECOVERIES)
+@pytest.mark.sampled(every=3)
 def test_a_death_during_the_end_leaves_one_of_everything(
     world: World, moment: str, recovery: Callable[[World, Run], None]
 ) -> None:

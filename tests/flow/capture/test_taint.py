@@ -12,7 +12,7 @@ from runlore.domain.run import Run
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.flow.capture.provenance import conversation_provenance, run_provenance
-from runlore.flow.capture.uncaptured import find_uncaptured
+from runlore.flow.capture.semantic import find_uncaptured
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections
 from tests.fakes import ScriptedModels

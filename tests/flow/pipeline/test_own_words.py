@@ -33,7 +33,7 @@ from tests.fakes import START, ScriptedModels
 from tests.flow.capture_and_die import capturing
 from tests.flow.capturing import WEB, capture, captured, put
 from tests.flow.dying import Died
-from tests.flow.kill_points import Fuse
+from tests.flow.kill_points import WALKED, Fuse
 from tests.flow.procedures import suggest
 from tests.flow.telling import bring, entry, in_session, told
 from tests.world import World, inconsistencies
@@ -213,6 +213,15 @@ def test_what_a_reminder_asks_for_is_one_candidate_however_many_find_it(sqlite_w
     assert len([each for each in sqlite_world.stored().values() if each.kind in kinds]) == 1
 
 
+@pytest.mark.req("CAP-8")
+def test_the_line_above_what_is_to_be_remembered_is_none_of_it(sqlite_world: World) -> None:
+    put(sqlite_world, {"capture": {"semantic_candidates": {"enabled": True}}})
+    said(sqlite_world, "Remember:\n- the lab is A\n- the host is B\n")
+    do_due_jobs(sqlite_world.parts)
+    made = [each.summary for each in sqlite_world.stored().values() if each.kind in PROMPT_KINDS]
+    assert sorted(made) == ["the host is B", "the lab is A"]
+
+
 @pytest.mark.req("CAP-8", "CAP-10", "CAP-2")
 @pytest.mark.parametrize("is_semantic", [False, True])
 def test_what_is_to_be_remembered_lies_where_its_words_call_for_and_stands_first_with_a_reason(
@@ -361,16 +370,17 @@ def test_wishes_of_one_persona_do_not_come_back_in_another(sqlite_world: World) 
 
 
 @pytest.mark.req("CAP-5", "CAP-8")
-def test_a_death_at_any_point_leaves_each_once(sqlite_world: World) -> None:
+@WALKED
+def test_a_death_at_any_point_leaves_each_once(sqlite_world: World, step: int) -> None:
     def kinds(world: World) -> list[tuple[str, int]]:
         live = [each for each in own_words(world) if each.state is State.CONSTRAINED]
         return [(each.summary, len(each.evidence_refs)) for each in live]
 
-    points, number = 1, 0
+    number = 0
     for kind in (JobKind.CAPTURE, JobKind.MAINTAIN):
-        fuse, at = Fuse(), 0
-        points = 1
-        while at < points:
+        fuse = Fuse()
+        points: list[int | None] = [None]
+        for at in points:
             names = [f"{kind}-{number + place}" for place in range(3)]
             number += 3
             runs = []
@@ -382,15 +392,14 @@ def test_a_death_at_any_point_leaves_each_once(sqlite_world: World) -> None:
             if kind is JobKind.MAINTAIN:
                 capture(sqlite_world)
                 sqlite_world.clock.advance(seconds=61)
-            if at == 0:
+            if at is None:
                 do_due_jobs(capturing(sqlite_world.parts, ScriptedModels(), fuse), kinds=frozenset({kind}))
-                points = len(fuse.passed)
+                points += fuse.points(step)
             else:
                 with pytest.raises(Died):
                     do_due_jobs(
-                        capturing(sqlite_world.parts, ScriptedModels(), Fuse(at - 1)), kinds=frozenset({kind})
+                        capturing(sqlite_world.parts, ScriptedModels(), Fuse(at)), kinds=frozenset({kind})
                     )
-            at += 1
             sqlite_world.clock.advance(seconds=90)
             boot(sqlite_world.parts)
             capture(sqlite_world)
@@ -401,7 +410,7 @@ def test_a_death_at_any_point_leaves_each_once(sqlite_world: World) -> None:
             for run in runs:
                 sqlite_world.forget(RecordId(run.run_id))
             assert kinds(sqlite_world) == []
-        assert points > 3
+        assert len(fuse.passed) > 3
 
 
 @pytest.mark.req("CAP-8")

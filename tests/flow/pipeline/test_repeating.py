@@ -15,7 +15,7 @@ from runlore.ports import operations as ops
 from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing
 from tests.flow.dying import Died
-from tests.flow.kill_points import Fuse
+from tests.flow.kill_points import WALKED, Fuse
 from tests.flow.procedures import RECOVERY, RELEASE, listed, session, suggest
 from tests.flow.saved_skills import DEPLOY, TAINTED, library, offered
 from tests.flow.skills.test_detecting import report, worked
@@ -254,22 +254,21 @@ def test_sessions_that_were_brought_in_propose_like_live_ones_once_for_two_looks
     assert [each.kind for each in proposed(sqlite_world)] == [Kind.PROCEDURE]
 
 
-def test_a_death_at_any_point_proposes_it_once(sqlite_world: World) -> None:
+@WALKED
+def test_a_death_at_any_point_proposes_it_once(sqlite_world: World, step: int) -> None:
     unsaved(sqlite_world)
     learned(sqlite_world, 0)
     fuse = Fuse()
-    points = 1
-    for number in range(1, 60):
-        if number > points:
-            break
+    points: list[int | None] = [None]
+    for number, at in enumerate(points, 1):
         sqlite_world.clock.advance(seconds=60)
         run = worked(sqlite_world, "Release the service", *RELEASE, session_id=f"talk-{number}")
-        if number == 1:
+        if at is None:
             do_due_jobs(capturing(sqlite_world.parts, ScriptedModels(), fuse), kinds=DETECT)
-            points = len(fuse.passed)
+            points += fuse.points(step)
         else:
             with pytest.raises(Died):
-                do_due_jobs(capturing(sqlite_world.parts, ScriptedModels(), Fuse(number - 2)), kinds=DETECT)
+                do_due_jobs(capturing(sqlite_world.parts, ScriptedModels(), Fuse(at)), kinds=DETECT)
         # Another one takes over, and a second call finds nothing to do.
         sqlite_world.clock.advance(seconds=90)
         boot(sqlite_world.parts)
@@ -279,7 +278,7 @@ def test_a_death_at_any_point_proposes_it_once(sqlite_world: World) -> None:
         assert len(standing) == 1, number
         sqlite_world.forget(RecordId(run.run_id))
         assert sqlite_world.record(standing[0]).state_reason is StateReason.FORGOTTEN
-    assert points > 5
+    assert len(fuse.passed) > 5
 
 
 @pytest.mark.req("LAY-4")

@@ -13,10 +13,10 @@ from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.daemon.mining.store_runs import store
 from runlore.domain import limits
 from runlore.domain.claims.support import Support
-from runlore.domain.detectors.earlier_reads import LEFT_OUT
+from runlore.domain.detectors.mined import LEFT_OUT
 from runlore.domain.policies.learning_policy import LearningPolicy
 from runlore.domain.run import RunId
-from runlore.domain.runs.input_authors import ANOTHER_AGENT, TASK, WORDS_OF, words_of
+from runlore.domain.runs.journal import ANOTHER_AGENT, TASK, WORDS_OF, words_of
 from runlore.domain.suggestion import Suggestion
 from runlore.flow.pipeline.reviewing import evidence_sources
 from runlore.flow.review.verification import support_for

@@ -184,7 +184,8 @@ def test_every_answer_is_that_of_looking_at_everything_anew(world: World, seed: 
     anything = Anything(world, seed)
     limited = Application(world.parts, LIMITED)
     seen_by_limited = (SESSION, PROJECT)
-    for step in range(60):
+    # On both databases the same is looked up: on the slower one a part of it will do.
+    for step in range(20 if world.settings.database_url else 60):
         anything.happens()
         for query in QUERIES if step % 5 == 0 else (None, QUERIES[1 + step % 4]):
             assert told(world.operator, query) == looked_up(world, query), (step, query)

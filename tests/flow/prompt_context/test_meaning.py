@@ -6,7 +6,7 @@ import pytest
 
 from runlore.daemon import answers
 from runlore.daemon.search.embedding_backend import FAILURES_MAX
-from runlore.domain.search.fusion import SHARE
+from runlore.domain.search.ranking import SHARE
 from runlore.domain.serialization.codec import Plain
 from runlore.ports import operations as ops
 from tests.flow import learnings, meanings

@@ -21,8 +21,16 @@ from runlore.domain.record import (
 )
 from runlore.domain.records.visibility import hidden_because
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.search.fusion import COSINE, Similarities, WordHit, fuse
-from runlore.domain.search.ranking import Collection, analyse_query, impacts_of, score_of
+from runlore.domain.search.ranking import (
+    COSINE,
+    Collection,
+    Similarities,
+    WordHit,
+    analyse_query,
+    fuse,
+    impacts_of,
+    score_of,
+)
 from runlore.domain.taint import Provenance
 from runlore.domain.timestamps import to_milliseconds
 from runlore.flow.prompt_context.hidden import LOOKED_AT_MAX

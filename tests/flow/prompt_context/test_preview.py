@@ -14,6 +14,7 @@ from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.builders import fact
+from tests.domain.prompts.section_reader import entries_of
 from tests.flow.learnings import TALK, learn, preview, run_memory_policy
 from tests.world import World, outcome
 
@@ -65,7 +66,7 @@ def test_a_run_is_given_exactly_what_the_preview_showed(world: World) -> None:
     assert given(shown, LEARNED) == [learning.record_id]
     assert given(shown, RECOVERED) == [run.run_id]
     for each in shown.sections:
-        assert len(rendering.entries_of(each.name, each.text)) == len(each.entries)
+        assert len(entries_of(each.name, each.text)) == len(each.entries)
 
 
 @pytest.mark.req("JRN-3")

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.domain.prompts.injected import without_notes
+from runlore.domain.prompts.injected import INTROS, RENDERER, without_notes
 from runlore.domain.prompts.projection import Omitted, RebuiltSection, SectionName
-from runlore.domain.prompts.sections import INTROS, RENDERER
 from runlore.domain.record import Move, RecordId
 from runlore.domain.run import Run, RunId
 from runlore.domain.scope import Scope, ScopeKind

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given as having
 from hypothesis import strategies as st
 
-from runlore.domain.errors import Denied, Invalid
+from runlore.domain import limits
+from runlore.domain.errors import Conflict, Denied, Invalid
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.prompts.projection import Omitted, Receipt
 from runlore.domain.prompts.token_budget import standing_first
@@ -67,6 +68,30 @@ def test_a_rule_stands_in_every_prompt_of_its_scope_before_what_the_input_finds(
     goal = world.operator.goal_context(ops.GoalRequest(goal=ELSEWHERE, session_id=TALK))
     assert [each.record_id for each in goal.standing] == [stands.record_id]
     assert learned(world, "Hello", session_id="other") == []
+
+
+def test_no_more_rules_stand_in_a_scope_than_its_prompts_read(world: World) -> None:
+    world.session(project_ids=("acme",))
+    most = limits.STANDING_RULES_MAX
+    stand = [rule(world, f"Always name number {number}", scope=ACME) for number in range(most)]
+    waits = candidate(world.operator, "Always add one more", kind=Kind.PREFERENCE, scope=ACME)
+    lies = learn(world, preference("another", "yes", scope=ACME))
+
+    acts: list[Callable[[], Record]] = [
+        lambda: publish(world, waits, standing=True),
+        lambda: world.operator.set_standing(ops.Decision(record_id=lies.record_id, reason="a rule")),
+    ]
+    for one_more in acts:
+        with pytest.raises(Conflict) as refused:
+            one_more()
+        assert refused.value.code == "record.standing-full"
+    assert {each.record_id for each in stand} <= set(learned(world))
+    rule(world, "Always say please")
+
+    # What replaces a rule stands in its place, and one that stands no longer leaves its own.
+    supersede(world, stand[0], "Always name number nought")
+    world.operator.set_standing(ops.Decision(record_id=stand[1].record_id, reason="no rule", standing=False))
+    publish(world, waits, standing=True)
 
 
 def test_visibility_still_decides_what_stands(world: World) -> None:

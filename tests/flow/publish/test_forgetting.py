@@ -229,6 +229,7 @@ def test_a_daemon_that_was_away_takes_the_words_out_when_it_searches_again(postg
 
 
 @pytest.mark.parametrize("point", forget_and_die.POINTS)
+@pytest.mark.sampled(every=2)
 def test_a_crash_on_the_way_leaves_it_remembered_or_forgotten(world: World, point: str) -> None:
     record = world.profile("orchestra", WORD)
     _fill_the_index(world)

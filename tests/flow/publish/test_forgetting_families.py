@@ -88,6 +88,7 @@ def test_it_does_not_matter_who_came_in_first(sqlite_world: World, order: tuple[
 
 @pytest.mark.parametrize("order", ORDERS, ids=NAMES)
 @pytest.mark.parametrize("before", [0, 1, 2])
+@pytest.mark.sampled(every=2)
 def test_what_was_begun_by_a_forgotten_session_does_not_come_in_later(
     sqlite_world: World, order: tuple[int, ...], before: int
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from runlore.config.settings import Settings
 from runlore.domain.record import RecordId
 from runlore.domain.run import RunId, RunStatus
-from runlore.flow.provider_requests import FIRST, LAST
+from runlore.flow.capture.runs import FIRST, LAST
 from runlore.ports import operations as ops
 from tests.flow.agent_world import AtWork, Held, at_work
 from tests.flow.child_scene import Scene, repository, scene

@@ -192,6 +192,7 @@ def test_only_what_is_active_and_was_reviewed_is_revoked(world: World) -> None:
 
 @pytest.mark.req("LRN-9")
 @pytest.mark.parametrize("filters", FILTERS[1:], ids="-".join)
+@pytest.mark.sampled(every=3)
 def test_revoking_what_matches_takes_back_exactly_what_the_dry_run_shows(
     world: World, filters: dict[str, Any]
 ) -> None:
@@ -284,9 +285,10 @@ def test_revoking_what_matches_stays_within_the_callers_reach(world: World) -> N
 @pytest.mark.req("LRN-9")
 def test_more_than_can_be_revoked_at_once_is_refused_as_a_whole(sqlite_world: World) -> None:
     world, at = sqlite_world, sqlite_world.clock.now()
+    one = fact("Number 0 holds", scope=WORKSPACE)
+    each = (replace(one, record_id=RecordId(f"rec_{n}"), summary=f"Number {n} holds") for n in range(10_001))
     with world.parts.store.transaction() as tx:
-        for number in range(10_001):
-            made = proposed(fact(f"Number {number} holds", scope=WORKSPACE))
+        for made in map(proposed, each):
             tx.write([made, changed(made.record, Move.CONFIRM, published_at=at)])
 
     with pytest.raises(Invalid) as refusal:

@@ -383,7 +383,12 @@ def test_one_candidate_is_shown_to_whoever_sees_it_also_after_a_decision(world: 
 @pytest.mark.req("LRN-1")
 def test_a_long_scan_for_a_text_is_cut_into_pages_that_go_on(sqlite_world: World) -> None:
     world = sqlite_world
-    many = [proposed(fact(f"Statement number {number} holds")) for number in range(10_500)]
+    one = fact("Statement number 0 holds")
+    each = (
+        replace(one, record_id=RecordId(f"rec_{n:05}"), summary=f"Statement number {n} holds")
+        for n in range(10_500)
+    )
+    many = list(map(proposed, each))
     wanted = changed(many[0].record)
     with world.parts.store.transaction() as tx:
         tx.write(many)

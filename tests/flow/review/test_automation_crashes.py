@@ -28,7 +28,7 @@ from tests.flow.automation import (
     taught,
     work,
 )
-from tests.flow.kill_points import Fuse, dies_at, mortal
+from tests.flow.kill_points import WALKED, Fuse, dies_at, mortal
 from tests.flow.learnings import learn
 from tests.world import World
 
@@ -155,15 +155,18 @@ def _timeless(record: Record) -> Record:
     return replace(record, automation_review=plain, published_at=None)
 
 
+@WALKED
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_death_at_any_point_leaves_what_no_death_leaves(tmp_path: Path, scenario: Scenario) -> None:
+def test_a_death_at_any_point_leaves_what_no_death_leaves(
+    tmp_path: Path, scenario: Scenario, step: int
+) -> None:
     with scene(tmp_path / "undisturbed", scenario) as (world, parts, judge, candidates):
         fuse = Fuse()
         work(mortal(parts, fuse))
         expected = left(world, judge, candidates)
     assert len(fuse.passed) > 8
 
-    for point in range(len(fuse.passed)):
+    for point in fuse.points(step):
         with scene(tmp_path / f"{point}", scenario) as (world, parts, judge, candidates):
             where = f"dying {fuse.passed[point]} ({point})"
             assert dies_at(work, parts, point), where

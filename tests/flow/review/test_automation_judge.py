@@ -118,6 +118,7 @@ def became(record: Record) -> Action:
 @pytest.mark.parametrize("said", BOLDNESS)
 @pytest.mark.parametrize("baseline", BOLDNESS)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.sampled(every=3)
 def test_whatever_it_says_it_gets_no_more_than_the_baseline_allows(
     served: Served, protocol: str, baseline: Action, said: Action
 ) -> None:

@@ -104,7 +104,6 @@ def test_outcomes_of_commands_are_witnesses_and_what_they_print_or_are_called_wi
         ("make lint", "", 1),
         (f"echo {CONTENT}", CONTENT, 0),
         ("cat notes.txt", SAYS_IT, 0),
-        ("git log -1", SAYS_IT, 0),
         ("node --version", "v20.11.1", 0),
         ("cat VERSION.txt", "python 3.9.1", 0),
         ("make build | tail -1", "built", 0),

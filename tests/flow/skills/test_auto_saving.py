@@ -26,7 +26,7 @@ from tests.domain.skill_curating.drafts import body_of
 from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing
 from tests.flow.dying import Died
-from tests.flow.kill_points import Fuse
+from tests.flow.kill_points import WALKED, Fuse
 from tests.flow.procedures import MENDED, listed, suggest
 from tests.flow.procedures import session as told_session
 from tests.flow.saved_skills import (
@@ -340,8 +340,11 @@ def begun(tmp: Path, name: str) -> World:
     return world
 
 
+@WALKED
 @pytest.mark.parametrize("has_model", [False, True])
-def test_a_death_at_any_point_leaves_what_an_undisturbed_run_leaves(tmp_path: Path, has_model: bool) -> None:
+def test_a_death_at_any_point_leaves_what_an_undisturbed_run_leaves(
+    tmp_path: Path, has_model: bool, step: int
+) -> None:
     def models() -> ScriptedModels:
         return ScriptedModels(answered) if has_model else ScriptedModels()
 
@@ -351,7 +354,7 @@ def test_a_death_at_any_point_leaves_what_an_undisturbed_run_leaves(tmp_path: Pa
     calm.close()
     assert [each[0] for each in wanted[1][0]] == ["merge"]  # type: ignore[index]
     assert len(fuse.passed) > (20 if has_model else 10)
-    for point in range(len(fuse.passed)):
+    for point in fuse.points(step):
         world = begun(tmp_path, f"dies-{point}")
         with pytest.raises(Died):
             lived(world, models(), Fuse(point))

@@ -26,7 +26,7 @@ from runlore.ports import operations as ops
 from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing
 from tests.flow.dying import Died
-from tests.flow.kill_points import Fuse
+from tests.flow.kill_points import WALKED, Fuse
 from tests.flow.procedures import MENDED, RECOVERY, dry_run, listed, session, stored_suggestions, suggest
 from tests.flow.telling import Call, call, suggested, suggestion, told
 from tests.world import OPERATOR, World, decision
@@ -290,14 +290,15 @@ def lived(world: World, fuse: Fuse, session_id: str) -> None:
         do_due_jobs(mortal.parts, kinds=DETECT)
 
 
-def test_a_death_at_any_point_leaves_what_an_undisturbed_look_leaves(sqlite_world: World) -> None:
+@WALKED
+def test_a_death_at_any_point_leaves_what_an_undisturbed_look_leaves(sqlite_world: World, step: int) -> None:
     fuse = Fuse()
     sqlite_world.session("calm")
     lived(sqlite_world, fuse, "calm")
     wanted = state_of(sqlite_world, "calm")
     assert "(3, 4, 5, 6)" in str(wanted["found"])
     assert len(fuse.passed) > 20
-    for point in range(len(fuse.passed)):
+    for point in fuse.points(step):
         name = f"dies-{point}"
         sqlite_world.session(name)
         with pytest.raises(Died):

@@ -21,6 +21,7 @@ from runlore.flow.skills.forgetting import FORGOTTEN_SOURCE, Unlearning, forget_
 from runlore.flow.skills.library import delete, take_in, text_of
 from runlore.flow.skills.saving import auto_save
 from tests.domain.skill_curating.drafts import body_of
+from tests.examples import scaled
 from tests.flow.procedures import listed
 from tests.flow.saved_skills import (
     DEPLOY,
@@ -312,7 +313,7 @@ WORDS = ("aardvark", "bandicoot", "capybara", "quokka")
 DOINGS = ("curate", "undo", "skip", "delete", "save", "edit")
 
 
-@settings(max_examples=12, deadline=None, phases=[Phase.generate])
+@settings(max_examples=scaled(12), deadline=None, phases=[Phase.generate])
 @given(data=st.data())
 def test_whatever_happened_no_word_of_a_forgotten_run_is_left(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -16,7 +16,7 @@ from runlore.domain.record import Record, StateReason
 from runlore.domain.records.audit import Act
 from runlore.domain.run import Run
 from runlore.domain.skills.rollout import ExecutionKind, PromotedSkill, RolloutKind, RolloutStatus
-from runlore.flow.publish.undo import revoke as revoke_records
+from runlore.flow.publish.decide import revoke as revoke_records
 from runlore.flow.skills.catalogue import agrees
 from runlore.flow.skills.sources import BECAUSE, end_promoted
 from runlore.ports import operations as ops

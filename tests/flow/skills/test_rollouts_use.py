@@ -15,6 +15,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.skill import SkillOrigin
 from runlore.domain.skills.rollout import ExecutionKind, RolloutStatus
 from runlore.ports import operations as ops
+from tests.examples import scaled
 from tests.flow.rolling import (
     CANARY,
     NAME,
@@ -119,7 +120,7 @@ def test_what_a_session_does_not_see_takes_no_slot_of_its_turn(world: World) -> 
 
 
 @pytest.mark.req("ROL-4")
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(share=st.integers(1, 100), named=st.sets(st.sampled_from(SESSIONS), max_size=3))
 def test_a_share_shows_it_to_the_same_sessions_on_every_surface(
     sqlite_world: World, share: int, named: set[SessionId]

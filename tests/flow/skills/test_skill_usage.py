@@ -24,10 +24,11 @@ from runlore.flow.queueing import queue
 from runlore.flow.skills.skill_usage import use
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports import operations as ops
+from tests.examples import scaled
 from tests.fakes import START, ScriptedModels
 from tests.flow.capture_and_die import capturing
 from tests.flow.dying import Died
-from tests.flow.kill_points import Fuse
+from tests.flow.kill_points import WALKED, Fuse
 from tests.flow.telling import MINUTE, THEN, bring, call, in_session, told
 from tests.storage.kept_skills import documented, kept
 from tests.waiting import PATIENCE_S
@@ -350,7 +351,9 @@ def test_any_order_of_runs_imports_and_forgetting_counts_what_is_left(sqlite_wor
         max_size=4,
     )
 
-    @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=scaled(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
     @given(acts)
     def holds(todo: Sequence[tuple[str, set[int], RunStatus, int]]) -> None:
         for act, numbers, status, which in todo:
@@ -394,12 +397,13 @@ def lived(world: World, fuse: Fuse, session_id: str) -> None:
     do_due_jobs(mortal.parts, kinds=DETECT)
 
 
-def test_a_death_at_any_point_leaves_one_use(sqlite_world: World) -> None:
+@WALKED
+def test_a_death_at_any_point_leaves_one_use(sqlite_world: World, step: int) -> None:
     skill = put_skill(sqlite_world, "ship-it")
     fuse = Fuse()
     lived(sqlite_world, fuse, "calm")
     assert usage(sqlite_world, skill).times == 1
-    for point in range(len(fuse.passed)):
+    for number, point in enumerate(fuse.points(step)):
         with pytest.raises(Died):
             lived(sqlite_world, Fuse(point), f"dies-{point}")
         sqlite_world.clock.advance(seconds=40)
@@ -411,7 +415,7 @@ def test_a_death_at_any_point_leaves_one_use(sqlite_world: World) -> None:
         sqlite_world.clock.advance(seconds=40)
         do_due_jobs(sqlite_world.parts, kinds=DETECT)
         counted = usage(sqlite_world, skill)
-        assert (counted.times, counted.succeeded) == (point + 2, point + 2), fuse.passed[point]
+        assert (counted.times, counted.succeeded) == (number + 2, number + 2), fuse.passed[point]
 
 
 def test_many_at_once_count_each_run_once(postgres_world: World) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runlore.daemon.background.jobs import do_due_jobs
-from runlore.domain.detectors.equal_runs import workflow_of
+from runlore.domain.detectors.cross_session import workflow_of
 from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.errors import NotFound
 from runlore.domain.policies.policy import PolicyName

@@ -17,6 +17,7 @@ from runlore.domain.record import Kind, State
 from runlore.domain.runs.transcript import ToldRun
 from runlore.domain.suggestion import SUGGESTION, SuggestionId, SuggestionMove, SuggestionState
 from runlore.ports import operations as ops
+from tests.examples import scaled
 from tests.flow.procedures import (
     RELEASE,
     dry_run,
@@ -257,7 +258,7 @@ asked = st.sampled_from(["Build it", "no, use pnpm instead", "save this as a ski
 runs_told = st.builds(lambda said, events: told(said, *events), asked, st.lists(calls, max_size=5))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=scaled(12), deadline=None)
 @given(
     told_sessions=st.lists(st.lists(runs_told, min_size=1, max_size=4), min_size=1, max_size=4),
     cut=st.integers(1, 4),
@@ -298,7 +299,7 @@ def spoken(world: World) -> dict[str, object]:
     }
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=scaled(15), deadline=None)
 @given(
     told_sessions=st.lists(st.lists(runs_told, min_size=1, max_size=4), min_size=1, max_size=4),
     looks=st.lists(st.booleans(), min_size=4, max_size=4),

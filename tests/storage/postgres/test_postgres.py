@@ -10,13 +10,17 @@ from hashlib import blake2b
 import psycopg
 import pytest
 
+from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
+from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.errors import Invalid, RunloreError, Unavailable
-from runlore.ports.store import Store
+from runlore.domain.records.audit import Act
+from runlore.ports.store import Store, Transaction
 from runlore.storage.open import open_store
 from runlore.storage.postgres.connections import Timeouts, connect
-from runlore.storage.postgres.errors import ServerAddress
+from runlore.storage.postgres.session import ServerAddress
 from runlore.storage.postgres.store import PostgresStore
 from tests.builders import ACME, fact, proposed
+from tests.fakes import FakeClock
 from tests.postgres_server import PostgresServer
 from tests.storage.places import PostgresPlace, stored, write
 from tests.waiting import until
@@ -137,7 +141,7 @@ def test_a_crash_and_restart_of_the_server_is_survived() -> None:
         _in_the_end(lambda: stored(store))
         write(store, changes[2])
 
-        assert caught.value.code == "store.unreachable"
+        assert caught.value.code in ("store.connection-lost", "store.unreachable")
         assert stored(store) == [change.record for change in changes]
         place.close()
 
@@ -155,10 +159,35 @@ def test_a_connection_lost_in_the_middle_leaves_nothing_half_written(postgres_pl
     with pytest.raises(Unavailable) as caught:
         lose_it()
 
-    assert caught.value.code == "store.unreachable"
+    assert caught.value.code == "store.connection-lost"
     assert stored(store) == []
     write(store, proposed(fact()))
     assert len(stored(store)) == 1
+
+
+@pytest.mark.req("OPS-4")
+def test_an_act_whose_connection_is_lost_before_the_commit_is_done_once_more(
+    postgres_place: PostgresPlace,
+) -> None:
+    store = postgres_place.open()
+    acts = IdempotentCalls(store=store, clock=FakeClock(), caller=LOCAL_OPERATOR)
+    first, second = proposed(fact()), proposed(fact())
+    tries = 0
+
+    def do(tx: Transaction, _act: Act) -> Done[str]:
+        nonlocal tries
+        tries += 1
+        tx.write([first])
+        if tries == 1:
+            _end_other_connections(postgres_place)
+        tx.write([second])
+        return Done("done")
+
+    call = Call(operation="write", request="", key=None)
+    assert acts.perform(call, do, lambda _kept: "again") == "done"
+    assert tries == 2
+    assert stored(store) == [first.record, second.record]
+    postgres_place.close()
 
 
 @pytest.mark.req("OPS-4")

@@ -83,7 +83,7 @@ def test_databases_that_are_lent_at_once_are_two(pool: PostgresPool) -> None:
         "CREATE FUNCTION more() RETURNS BIGINT LANGUAGE SQL AS 'SELECT 1'",
         "CREATE FUNCTION more() RETURNS TRIGGER LANGUAGE PLPGSQL AS 'BEGIN RETURN NULL; END';"
         "CREATE TRIGGER more BEFORE INSERT ON records FOR EACH ROW EXECUTE FUNCTION more()",
-        "INSERT INTO migrations VALUES (9, 'later', 'x')",
+        "INSERT INTO migrations VALUES (9999, 'later', 'x')",
         "DELETE FROM store_meta",
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET work_mem = 64', current_database()); END $$",
     ],

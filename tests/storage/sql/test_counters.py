@@ -8,8 +8,7 @@ import pytest
 
 from runlore.domain.errors import Conflict
 from runlore.domain.record import RecordId
-from runlore.ports.service_store import Switch
-from runlore.ports.store import Answer, Store, Transaction
+from runlore.ports.store import Answer, Store, Switch, Transaction
 from tests.fakes import START
 from tests.storage.places import Place
 from tests.waiting import PATIENCE_S

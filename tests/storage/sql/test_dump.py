@@ -9,8 +9,7 @@ import pytest
 
 from runlore.domain.errors import Conflict, Invalid
 from runlore.domain.runs.job import JobKind, JobState
-from runlore.ports.service_store import Switch
-from runlore.ports.store import DumpRow, Store
+from runlore.ports.store import DumpRow, Store, Switch
 from tests.builders import fact, proposed
 from tests.fakes import START
 from tests.postgres_pool import PostgresPool

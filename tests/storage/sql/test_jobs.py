@@ -13,8 +13,7 @@ import pytest
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.runs.job import JOB, Job, JobId, JobKind, JobMove, JobState, retry_at
-from runlore.ports.service_store import Jobs
-from runlore.ports.store import Store, Transaction
+from runlore.ports.store import Jobs, Store, Transaction
 from tests.fakes import START
 from tests.storage.places import PostgresPlace
 from tests.waiting import PATIENCE_S
@@ -186,6 +185,7 @@ def write(table: Jobs, job: Job, what: str) -> None:
 
 @pytest.mark.parametrize("late", HOLDERS_WRITES)
 @pytest.mark.parametrize("ended", ["fail", "postpone", "give up", "finish"])
+@pytest.mark.sampled(every=3)
 def test_a_job_that_was_let_go_is_nobodys_even_with_the_same_fence(
     store: Store, ended: str, late: str
 ) -> None:

@@ -22,8 +22,7 @@ from hypothesis.stateful import (
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.runs.job import Job, JobId, JobKind, JobState, never_ended, retry_at
-from runlore.ports.service_store import Jobs
-from runlore.ports.store import Store
+from runlore.ports.store import Jobs, Store
 from tests.fakes import START
 
 HOLDERS = ("ada", "bob", "cyd")

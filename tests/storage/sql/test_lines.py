@@ -45,6 +45,7 @@ def records(store: Store) -> list[Record]:
 @pytest.mark.parametrize("scopes", [None, frozenset(SCOPES[:2]), frozenset(SCOPES[2:]), frozenset()])
 @pytest.mark.parametrize("states", [None, frozenset({State.ACTIVE})])
 @pytest.mark.usefixtures("records")
+@pytest.mark.sampled(every=3)
 def test_lines_are_the_page_without_its_content(
     store: Store, now: object, scopes: frozenset[Scope] | None, states: frozenset[State] | None
 ) -> None:

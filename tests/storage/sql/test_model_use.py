@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Invalid
-from runlore.ports.service_store import DayUse
-from runlore.ports.store import Store
+from runlore.ports.store import DayUse, Store
 from tests.examples import scaled
 from tests.storage.places import PostgresPlace
 from tests.waiting import PATIENCE_S

@@ -14,8 +14,8 @@ from runlore.domain.prompts.run_memory import CaptureState, Pointer
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.ports.run_store import PointerCounts, Pointers
-from runlore.ports.store import Store
+from runlore.ports.store import PointerCounts, Store
+from runlore.storage.sql.pointers import SqlPointers
 from tests.examples import scaled
 from tests.storage.places import Place
 from tests.storage.run_values import SCOPES, at, pointers
@@ -77,7 +77,7 @@ def test_after_any_changes_every_question_is_answered_as_by_brute_force(store: S
     holds()
 
 
-def _check_times_and_scopes(index: Pointers, oldest: list[Pointer], asked: Asked) -> None:
+def _check_times_and_scopes(index: SqlPointers, oldest: list[Pointer], asked: Asked) -> None:
     expired = [each for each in oldest if each.captured_at < asked.moment]
     assert list(index.list_expired(asked.moment, limit=asked.limit)) == expired[: asked.limit]
     owed = [each for each in oldest if each.capture is CaptureState.PENDING]
@@ -95,7 +95,7 @@ def _check_times_and_scopes(index: Pointers, oldest: list[Pointer], asked: Asked
     assert list(found) == seen[: asked.limit]
 
 
-def _check_sessions(index: Pointers, oldest: list[Pointer], asked: Asked) -> None:
+def _check_sessions(index: SqlPointers, oldest: list[Pointer], asked: Asked) -> None:
     limit = asked.limit
     for session_id in SESSIONS:
         mine = [each for each in reversed(oldest) if each.session_id == session_id]

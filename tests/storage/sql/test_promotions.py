@@ -14,8 +14,8 @@ from runlore.domain.record import RecordId
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import erase
 from runlore.domain.skills.rollout import Execution, PromotedSkill, RolloutStatus
-from runlore.ports.skill_store import Promotions
 from runlore.ports.store import Store
+from runlore.storage.sql.promotions import SqlPromotions
 from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.promoted_values import (
@@ -74,7 +74,7 @@ class Model:
         }
         self.executions = left
 
-    def assert_is(self, found: Promotions) -> None:
+    def assert_is(self, found: SqlPromotions) -> None:
         """Every question is answered as it is here."""
         current = [self.kept[name][-1] for name in sorted(self.kept)]
         assert found.names() == self.kept.keys()
@@ -297,6 +297,7 @@ def test_only_the_snapshots_that_are_there_are_written_anew(store: Store) -> Non
         ("skill_executions", "kind = 'x'"),
     ],
 )
+@pytest.mark.sampled(every=3)
 def test_a_row_that_does_not_agree_with_the_rest_is_told(
     store: Store, place: Place, table: str, damage: str
 ) -> None:

@@ -145,6 +145,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.mark.req("JRN-1", "OPS-4")
 @pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.sampled(every=3)
 def test_a_question_costs_no_more_where_ten_times_as_much_is_stored(
     files: tuple[Path, Path], name: str
 ) -> None:
@@ -221,7 +222,7 @@ def _fill(store: Store, size: int) -> None:
         made = (
             episode(source=Source(run_id=each.run_id, session_id=each.session_id)) for each in (*big, *rare)
         )
-        tx.write(appended(each) for each in (*made, scratch(scope=RARE.scope)))
+        tx.write([appended(each) for each in (*made, scratch(scope=RARE.scope))])
         for each in (*big, *rare):
             tx.captures.put(
                 replace(CAPTURED, run_id=each.run_id, session_id=each.session_id, provenance=TRUSTED)
@@ -236,17 +237,19 @@ def _fill_learnings(store: Store, size: int) -> None:
         waiting = [proposed(fact(scope=WORKSPACE, created_at=at(number))) for number in range(size)]
         tx.write(waiting)
         decided = [fact(scope=WORKSPACE, created_at=at(number)) for number in range(size)]
-        tx.write(proposed(each) for each in decided)
+        tx.write([proposed(each) for each in decided])
         tx.write(
-            changed(
-                proposed(each).record,
-                Move.CONFIRM,
-                publish_tier=PublishTier.ACTIVE,
-                policy_decision=PolicyDecision.AUTOMATIC,
-                policy_actor="Daemon",
-                automation_review={"rule": "a"},
-                published_at=each.created_at,
-                revalidate_at=at(9),
-            )
-            for each in decided
+            [
+                changed(
+                    proposed(each).record,
+                    Move.CONFIRM,
+                    publish_tier=PublishTier.ACTIVE,
+                    policy_decision=PolicyDecision.AUTOMATIC,
+                    policy_actor="Daemon",
+                    automation_review={"rule": "a"},
+                    published_at=each.created_at,
+                    revalidate_at=at(9),
+                )
+                for each in decided
+            ]
         )

@@ -21,8 +21,8 @@ from runlore.domain.skill import (
     UseOutcome,
 )
 from runlore.domain.suggestion import SuggestionId
-from runlore.ports.skill_store import Skills
 from runlore.ports.store import Store
+from runlore.storage.sql.skills import SqlSkills
 from tests.examples import scaled
 from tests.storage.kept_skills import changed, curated, documented, kept, skills, told
 from tests.storage.places import Place, PostgresPlace
@@ -66,7 +66,7 @@ class Model:
         others = [each for id_, each in self.kept.items() if id_ != new.skill_id]
         return any(each.state is SkillState.ACTIVE and each.name == new.name for each in others)
 
-    def assert_is(self, found: Skills) -> None:
+    def assert_is(self, found: SqlSkills) -> None:
         """Every question about what is there is answered as it is here."""
         active = {each.name: each for each in self.kept.values() if each.state is SkillState.ACTIVE}
         assert found.names() == set(active)

@@ -13,8 +13,8 @@ from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.suggestion import Score, StoredSuggestion, SuggestionId, SuggestionState
-from runlore.ports.skill_store import Suggestions
 from runlore.ports.store import Store
+from runlore.storage.sql.suggestions import SqlSuggestions
 from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.skill_values import moved, seen, stored, stored_suggestions, suggested
@@ -66,7 +66,7 @@ class Model:
         self.kept.pop(suggestion_id, None)
         self.runs.pop(suggestion_id, None)
 
-    def assert_is(self, found: Suggestions) -> None:
+    def assert_is(self, found: SqlSuggestions) -> None:
         """Every question about what is there is answered as it is here."""
         assert found.names() == {each.suggestion.name for each in self.kept.values()}
         counts = dict.fromkeys(SuggestionState, 0)

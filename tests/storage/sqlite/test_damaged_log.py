@@ -87,6 +87,7 @@ def test_a_log_that_is_whole_is_read_and_nothing_is_told(crash: Crash, *, with_i
 
 @pytest.mark.parametrize("with_index", [True, False], ids=["killed", "power cut"])
 @pytest.mark.parametrize("inside", [8, 16, FRAME + 100], ids=["salt", "checksum", "page"])
+@pytest.mark.sampled(every=2)
 def test_one_flipped_bit_of_what_was_acknowledged_is_told_and_the_log_kept(
     crash: Crash, inside: int, *, with_index: bool
 ) -> None:

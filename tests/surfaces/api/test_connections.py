@@ -284,7 +284,11 @@ def everything(peer: socket.socket, *, sending: bytes = b"") -> bytes:
         if sending and not select.select([peer], [], [], 0.02)[0]:
             peer.sendall(sending)
             continue
-        piece = peer.recv(65_536)
+        try:
+            piece = peer.recv(65_536)
+        except ConnectionResetError:
+            # A byte of ours came when the other end was closed already: all that was told came before.
+            return told
         if not piece:
             return told
         told += piece

@@ -49,11 +49,15 @@ OPERATIONS = {
     result.ok().label: result.ok() for result in SCHEMA.get_all_operations() if isinstance(result, Ok)
 }
 # A probe takes nothing, not even a token, so there is no way to call it wrongly.
+PROBES = ("GET /healthz", "GET /readyz")
+MODES = {
+    label: (GenerationMode.POSITIVE,) if label in PROBES else tuple(GenerationMode) for label in OPERATIONS
+}
+# Here each route is called after its rules or against them, by turns; in the long ring both ways.
 CALLS = [
-    (label, mode)
-    for label in OPERATIONS
-    for mode in GenerationMode
-    if mode is GenerationMode.POSITIVE or label not in ("GET /healthz", "GET /readyz")
+    pytest.param(label, mode, marks=() if mode is modes[number % len(modes)] else pytest.mark.soak)
+    for number, (label, modes) in enumerate(MODES.items())
+    for mode in modes
 ]
 
 

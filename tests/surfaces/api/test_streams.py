@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.api.event_streams import EventsAnswer, Pace, Streams, Watched, encode_event
-from runlore.client.event_stream import EventStream
+from runlore.client.transport import EventStream
 from runlore.domain.errors import Denied, NotFound, Unavailable
 from runlore.ports.operations import RunEvent, RunEventKind
 from tests.surfaces.scripted_server import served_once

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -39,10 +41,12 @@ def agents_files(home: Path) -> dict[str, bytes]:
 def trust(home: Path) -> None:
     """Trust hooks as Codex writes it down."""
     hooks = home / ".codex" / "hooks.json"
-    names = ("session_start", "user_prompt_submit", "stop", "session_end")
     with (home / ".codex" / "config.toml").open("a") as file:
-        for name in names:
-            file.write(f'\n[hooks.state."{hooks}:{name}:0:0"]\ntrusted_hash = "sha256:1"\n')
+        for event, [group] in json.loads(hooks.read_text())["hooks"].items():
+            name = re.sub("(?<=[a-z])(?=[A-Z])", "_", event).lower()
+            known = {"event_name": name, "hooks": [{"async": False, **hook} for hook in group["hooks"]]}
+            digest = sha256(json.dumps(known, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+            file.write(f'\n[hooks.state."{hooks}:{name}:0:0"]\ntrusted_hash = "sha256:{digest}"\n')
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -85,11 +85,13 @@ def test_commands_go_through_the_daemon_and_status_says_so(served: Runlore) -> N
     created = served.json("session", "create", "--id", "talk")
 
     assert served.json("session", "show", "talk") == created
-    assert f"daemon: process {told['pid']}, {told['url']}, since " in served.text("status")
+    assert f"daemon: process {told['pid']}, {told['url']}, since " in served.text("status", "--all")
+    assert served.text("status").splitlines()[0].endswith(", running in the background")
     assert end(served).out == f"Runlore is down (process {told['pid']}).\n"
     # The same answer without the daemon.
     assert served.json("session", "show", "talk") == created
-    assert "no daemon is running" in served.text("status")
+    assert "no daemon is running" in served.text("status", "--all")
+    assert served.text("status").splitlines()[0].endswith(", not running in the background")
 
 
 @pytest.mark.parametrize("words", [UP, ("up", "--port", "0", "--json")])
@@ -253,7 +255,7 @@ def test_without_tcp_there_is_the_socket_alone(alone: Runlore) -> None:
 
     assert json.loads(outcome.out)["url"] is None
     alone.json("session", "create", "--id", "talk")
-    assert str(alone.home / "daemon.sock") in alone.text("status")
+    assert str(alone.home / "daemon.sock") in alone.text("status", "--all")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -363,7 +365,7 @@ def test_up_takes_a_free_port_where_its_own_is_taken_and_is_found_there(alone: R
         assert f"cannot listen on 127.0.0.1:{port}" in started.err
         url = json.loads(started.out)["url"]
         assert not url.endswith(f":{port}")
-        assert url in alone.text("status")
+        assert url in alone.text("status", "--all")
         assert fetched(f"{url}/healthz") == {"status": "ok"}
 
 

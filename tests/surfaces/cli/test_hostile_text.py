@@ -40,6 +40,7 @@ def assert_harmless(shown: str) -> None:
 
 @pytest.mark.req("TNT-4", "SUR-7")
 @EVERY_TEXT
+@pytest.mark.sampled(every=3)
 def test_hostile_text_is_shown_escaped_everywhere(name: str, embedded: Runlore) -> None:
     text = HOSTILE[name]
     metadata = json.dumps({"note": text, f"key {text[:40]}": [text, {"deep": text}]})
@@ -65,6 +66,7 @@ def test_hostile_text_is_shown_escaped_everywhere(name: str, embedded: Runlore) 
 
 @pytest.mark.req("TNT-4", "SUR-7")
 @EVERY_TEXT
+@pytest.mark.sampled(every=3)
 def test_hostile_text_of_a_candidate_is_shown_escaped_everywhere(name: str, embedded: Runlore) -> None:
     text = HOSTILE[name]
     create = ("learning", "candidates", "create", text, "--kind")

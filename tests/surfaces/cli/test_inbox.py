@@ -1,12 +1,14 @@
 """The inbox at a terminal and without one: keys, old against new, undo until the next answer, one number."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from runlore.daemon.clock import SystemClock
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
-from runlore.domain.record import JsonValue
+from runlore.domain.record import JsonValue, Move, RecordId
+from runlore.domain.records.audit import Act, apply_record_move
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
@@ -14,6 +16,7 @@ from tests.surfaces.at_terminal import CTRL_C, CTRL_D, Seen, here
 from tests.surfaces.cli.test_service import dead_job
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import operations_of, report
+from tests.surfaces.transcripts import releases
 
 pytestmark = pytest.mark.req("SUR-9")
 
@@ -183,6 +186,48 @@ def test_somebody_else_deciding_meanwhile_is_told_and_the_rest_goes_on(embedded:
     assert embedded.state(record) == "tombstoned rejected"
 
 
+# What somebody else does with a suggestion while it is read, the answer that comes later, and whether it is
+# carried out: saving the same twice is one skill.
+SUGGESTION = [("skip", "y", False), ("save", "n", False), ("save", "y", True), ("skip", "n", False)]
+
+
+@pytest.mark.parametrize(("others", "key", "is_done"), SUGGESTION)
+def test_of_two_who_decide_on_a_suggestion_the_first_one_counts(
+    embedded: Runlore, tmp_path: Path, others: str, key: str, is_done: bool
+) -> None:
+    releases(tmp_path / "sessions")
+    embedded.json("learn", str(tmp_path / "sessions"))
+    (name,) = (each["title"].partition(":")[0] for each in embedded.items("inbox", "--kind", "suggestion"))
+
+    def other_decides() -> str:
+        assert embedded.forked("skill", others, name).code == 0
+        return "q"
+
+    seen = here(embedded, "inbox", "--kind", "suggestion", answers=(key, other_decides))
+
+    assert seen.code == 0
+    assert bool(embedded.items("skill", "list")) == (others == "save")
+    stored = embedded.json("skill", "suggestions", "show", name)
+    assert stored["state"] == {"save": "saved", "skip": "skipped"}[others]
+    assert ("[suggestion.moved]" in seen.text) is not is_done
+    assert ("Done: " in seen.text.replace("Not done: ", "")) is is_done
+
+
+def test_what_is_noted_beside_a_record_while_it_is_read_does_not_undo_the_answer(embedded: Runlore) -> None:
+    record = say_it(embedded, "Tea is at four")
+
+    def is_looked_at_again() -> str:
+        act = Act(actor="daemon", at=SystemClock().now())
+        with operations_of(embedded) as operations, operations.parts.store.transaction() as tx:  # type: ignore[attr-defined]
+            tx.write([apply_record_move(tx.records.get(RecordId(record)), Move.AMEND, act)])
+        return "q"
+
+    seen = here(embedded, "inbox", answers=("y", is_looked_at_again))
+
+    assert "1 decided, 0 still wait." in seen.text
+    assert embedded.state(record) == "active"
+
+
 @pytest.mark.req("SUR-10")
 def test_an_id_may_be_written_as_any_beginning_that_names_one_thing(embedded: Runlore) -> None:
     first, second = say_it(embedded, "Coffee is at three"), say_it(embedded, "Tea is at four")
@@ -286,6 +331,22 @@ def test_a_beginning_names_one_of_the_store_or_what_the_inbox_has_printed_so(emb
     assert [embedded.inspect(each)["record_id"] for each in short] == ids[::-1]
     embedded.text("memory", "inspect", ids[0])
     assert "showed 1 thing " in f"{embedded.fails('forget', '@2').said}"
+
+
+def test_at_a_terminal_a_place_is_the_name_and_a_claim_is_not_told_twice(embedded: Runlore) -> None:
+    embedded.json("session", "create", "--id", "talk")
+    report(embedded, "run-1", "Remember that tea is at four")
+    report(embedded, "run-2", "We always ship on Fridays, never on a Monday")
+    embedded.json("jobs", "work")
+
+    listed = here(embedded, "inbox", "--list").text
+    asked = keys(embedded, "s", "s").text
+
+    assert "rec_" in embedded.text("inbox")
+    assert "rec_" not in listed
+    assert "@1  memory" in listed
+    assert "seen in: Remember that tea is at four" in asked
+    assert asked.count("We always ship on Fridays, never on a Monday") == 1
 
 
 def test_the_hint_below_the_list_names_something_that_can_be_used(embedded: Runlore) -> None:

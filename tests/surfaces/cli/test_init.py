@@ -1,6 +1,8 @@
 """The first minute: what a machine's sessions teach, and each step from there, taken, refused or undone."""
 
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.cli.init import choose_newest
+from runlore.cli.init import READ_BYTES_MAX, choose_newest
 from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 from tests.console_blocks import blocks
 from tests.fakes import START
@@ -44,6 +46,7 @@ def steps(lore: Runlore) -> list[str]:
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.sampled(every=2)
 def test_the_first_minute_is_as_recorded_and_all_of_it_can_be_undone(
     machine: Runlore, clean_home: Path, columns: int
 ) -> None:
@@ -143,6 +146,28 @@ def test_yes_takes_what_can_be_undone_and_leaves_decisions_to_a_person(
     assert "Waits for you: `runlore skill save`" in machine.text("init", "--yes")
     machine.json("disconnect", "claude-code")
     assert agents_files(clean_home) == before
+
+
+def test_of_more_than_there_is_room_for_the_newest_are_shown_and_the_rest_is_left_for_later(
+    machine: Runlore, clean_home: Path
+) -> None:
+    old = clean_home / ".claude" / "projects" / "old.jsonl"
+    shutil.copy(next(clean_home.rglob("push.jsonl")), old)
+    with old.open("ab") as file:
+        file.truncate(READ_BYTES_MAX)
+    os.utime(old, (START.timestamp() - 10**8,) * 2)
+
+    told = machine.json("init")
+    text = machine.text("init")
+
+    assert (told["files"], told["files_new"], told["files_left"]) == (5, 5, 1)
+    assert "Found 4 Claude Code sessions in 1 project." in text
+    assert "These are the newest; 1 older transcript can be read later" in text
+    assert RULE in text
+    machine.serve()
+    machine.json("init", "--yes")
+    assert machine.json("init")["files_new"] == 1
+    assert "5 transcripts (64 MB) on this machine; 1 with something new." in machine.text("init")
 
 
 def test_what_is_new_since_the_last_time_is_read_and_nothing_else(machine: Runlore, clean_home: Path) -> None:

@@ -59,7 +59,7 @@ def measured(runlore: Runlore, *words: str) -> tuple[dict[str, Any], int]:
 @pytest.mark.parametrize(
     ("size", "is_too_long"),
     [
-        pytest.param(LIMIT, False, id="the longest line that is read"),
+        pytest.param(LIMIT, False, id="the longest line that is read", marks=pytest.mark.soak),
         pytest.param(LIMIT + 1, True, id="one byte more"),
         pytest.param(100_000_000, True, id="100 MB", marks=pytest.mark.soak),
     ],
@@ -138,6 +138,7 @@ def stopped(runlore: Runlore, *words: str, once: Callable[[Runlore, int], bool],
 
 @pytest.mark.parametrize("is_group", [True, False], ids=["at the terminal", "by another program"])
 @pytest.mark.parametrize("is_dry", [True, False], ids=["dry", "storing"])
+@pytest.mark.sampled(every=3)
 def test_stopped_for_a_program_it_leaves_no_half_document(
     embedded: Runlore, clean_home: Path, is_dry: bool, is_group: bool
 ) -> None:

@@ -9,12 +9,10 @@ from typing import cast
 import pytest
 
 from runlore.daemon.mining import store_runs
-from runlore.daemon.mining.findings import Unread
-from runlore.daemon.mining.known_folders import told_folder
+from runlore.daemon.mining.findings import Unread, printable_path
 from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.daemon.mining.source_errors import isolate_errors
-from runlore.daemon.mining.source_reader import FolderCache, read_source
-from runlore.daemon.mining.totals import printable_path
+from runlore.daemon.mining.source_reader import FolderCache, look_up_folder, read_source
 from runlore.domain.errors import Invalid, Unavailable
 from runlore.domain.runs.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
 from runlore.ports.operations.skills import ImportedRuns, RunsToImport, SkillOperations
@@ -81,7 +79,7 @@ def test_a_reader_that_fails_costs_the_rest_of_its_source_alone(tmp_path: Path) 
     turns = [("Do it", [("make one", "ok", 0)]), ("And more", [("make two", "ok", 0)])]
     path = write_session(tmp_path, "a", turns)
     [source] = local_transcripts().find([str(tmp_path)])
-    read = read_source(Failing(path.name), source, FolderCache(told_folder), lambda _done: None)
+    read = read_source(Failing(path.name), source, FolderCache(look_up_folder), lambda _done: None)
     assert read.problems == [FAILED]
     assert [len(runs) for runs in read.sessions.values()] == [1]
     assert read.matches.keys() == read.sessions.keys()

@@ -18,6 +18,7 @@ from runlore.domain.project import project_id
 from runlore.domain.run import RunId
 from runlore.domain.runs.transcript import Position, TranscriptSource
 from runlore.ports.operations.skills import ImportedRuns, RunsToImport, SkillOperations
+from tests.examples import scaled
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.transcripts import Turn, add_turns, releases, session_lines, settle, write_session
 
@@ -101,7 +102,7 @@ def test_no_path_is_told_to_the_store(tmp_path: Path) -> None:
         assert set(source) <= set("0123456789abcdef")
 
 
-@settings(max_examples=12)
+@settings(max_examples=scaled(12))
 @given(fails_at=st.integers(0, 8), grows=st.booleans())
 def test_whatever_batch_it_dies_at_the_next_run_stores_the_rest_once(
     tmp_path_factory: pytest.TempPathFactory, fails_at: int, grows: bool

@@ -293,6 +293,7 @@ def test_the_skills_of_a_session_are_listed_alone(embedded: Runlore) -> None:
 
 @pytest.mark.req("TNT-4")
 @EVERY_TEXT
+@pytest.mark.sampled(every=3)
 def test_no_text_of_a_skill_moves_the_cursor_or_breaks_a_table(embedded: Runlore, name: str) -> None:
     text = HOSTILE[name]
     document = SkillDocument(

@@ -2,15 +2,17 @@
 they list and what can be done next."""
 
 import io
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_command
 
 from runlore.cli.command_table import PARTS
-from runlore.cli.completion import guess_meant, offer
 from runlore.cli.invocation import Invocation
+from runlore.cli.last_list import guess_meant, offer
 from runlore.cli.main import app, run
 from tests.surfaces.at_terminal import here
 from tests.surfaces.command_line import Runlore
@@ -153,6 +155,19 @@ def test_people_are_shown_plain_states_and_programs_the_exact_ones(filled: Runlo
 
 
 @pytest.mark.req("SUR-12")
+def test_a_record_is_told_to_a_person_without_what_programs_go_by(filled: Runlore) -> None:
+    record = filled.items("memory", "list")[0]["record_id"]
+
+    seen = here(filled, "memory", "inspect", record, columns=80).text
+
+    assert "We deploy on Fridays" in seen
+    assert re.search("^state +in use", seen, re.MULTILINE)
+    assert not any(word in seen for word in ("metadata", "semantic_key", "automation_review"))
+    assert filled.run("memory", "history", "last").code == 0
+    assert "semantic_key" in filled.text("memory", "inspect", record)
+
+
+@pytest.mark.req("SUR-12")
 def test_the_help_has_every_command_once_and_those_of_every_day_first(embedded: Runlore) -> None:
     told = embedded.text("--help", columns=120)
     listed = [line.split()[0] for line in told.splitlines() if line.startswith("  ") and line[2:3].isalpha()]
@@ -179,3 +194,48 @@ def test_an_error_has_colour_where_a_terminal_shows_it(
     assert seen[0].startswith("\x1b[1;31merror: \x1b[0mno such command 'stauts'. Did you mean 'status'?")
     assert "\x1b[33mhint: \x1b[0m" in seen[0]
     assert "\x1b" not in seen[1]
+
+
+def test_the_next_page_of_the_last_list_needs_no_cursor_to_be_copied(filled: Runlore) -> None:
+    newest = filled.json("remember", "The door is blue", "--yes", "--scope", "workspace")["summary"]
+    page = ("memory", "list", "--limit", "1")
+
+    first = here(filled, *page).text
+    second = here(filled, *page, "--cursor", "next").text
+
+    assert newest in first
+    assert "There are more: the same with `--cursor next`" in first
+    assert "We deploy on Fridays" in second
+    assert "There are more" not in second
+    assert filled.fails(*page, "--cursor", "next").code == "id.listed"
+
+
+@pytest.mark.req("SUR-10", "SUR-12")
+def test_a_project_of_which_there_is_no_session_is_called_by_the_folder_one_is_in(
+    embedded: Runlore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "atlas" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "atlas")
+    embedded.json("remember", "We deploy this service on Fridays", "--yes")
+    assert embedded.items("memory", "list")[0]["scope"]["id"].startswith("repository-")
+
+    assert "project atlas" in embedded.text("memory", "list")
+    monkeypatch.chdir(tmp_path)
+    assert "project atlas" not in embedded.text("memory", "list")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("memory", "list"), ("search", "deploy"), ("search", "deploy", "--explain"), ("session", "list")],
+)
+def test_at_a_terminal_a_list_names_things_by_their_place_and_the_next_command_takes_it(
+    filled: Runlore, words: tuple[str, ...]
+) -> None:
+    listed = here(filled, *words, columns=80).text
+    shown = filled.text(
+        words[0].replace("search", "memory"), "inspect" if words[0] != "session" else "show", "@1"
+    )
+
+    assert "@1  " in listed
+    assert not any(beginning in listed for beginning in ("rec_", "talk"))
+    assert ("talk" if words[0] == "session" else "rec_") in shown

@@ -4,18 +4,22 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from runlore.cli.report.cards import prose
 from runlore.cli.report.page import page
-from runlore.daemon.mining.findings import AgentRead, LearnFindings, ReadingSummary, Unread
+from runlore.daemon.mining.findings import AgentRead, Heard, LearnFindings, ReadingSummary, RunWords, Unread
+from runlore.domain.run import RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.suggestion import Parameter, Score, ScorePart
 from runlore.domain.taint import Provenance
 from tests.browser import browser
@@ -91,8 +95,11 @@ def hostile_findings() -> LearnFindings:
 
 
 def opened(chromium: Browser, path: Path, **options: Any) -> tuple[Page, list[str]]:
-    """The page, and everything that it asked for or complained about."""
-    shown = chromium.new_context(**options).new_page()
+    """The page, and everything that it asked for or complained about; with options in a window of its own."""
+    if options or not chromium.contexts:
+        chromium.new_context(**options).new_page()
+    shown = chromium.contexts[-1 if options else 0].pages[0]
+    shown.emulate_media(media="screen", color_scheme="light")
     noted: list[str] = []
     shown.on("request", lambda request: noted.append(request.url))
     shown.on("console", lambda message: noted.append(message.text))
@@ -142,6 +149,7 @@ def test_hostile_text_is_shown_and_never_becomes_a_part_of_the_page(
 def test_without_scripts_everything_is_there_and_nothing_to_filter_with(
     chromium: Browser, written: Path
 ) -> None:
+    opened(chromium, written)
     shown, _ = opened(chromium, written, java_script_enabled=False)
 
     assert shown.locator("article.card").count() == 4
@@ -170,10 +178,12 @@ def test_cards_are_filtered_by_words_by_kind_and_by_origin(chromium: Browser, wr
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("size", SIZES)
 def test_it_fits_and_can_be_read_on_any_screen(
-    chromium: Browser, written: Path, size: str, scheme: str
+    chromium: Browser, written: Path, size: str, scheme: Literal["light", "dark"]
 ) -> None:
     width, height = SIZES[size]
-    shown, _ = opened(chromium, written, viewport={"width": width, "height": height}, color_scheme=scheme)
+    shown, _ = opened(chromium, written)
+    shown.set_viewport_size({"width": width, "height": height})
+    shown.emulate_media(color_scheme=scheme)
 
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
     for weak in shown.evaluate(CONTRASTS):
@@ -242,9 +252,12 @@ def test_a_command_is_copied_as_it_is_shown_unless_it_came_from_outside(
 
     for number, command in enumerate(commands):
         shown.locator("#find").fill("")
-        card.get_by_role("button", name="Copy").nth(number).click()
+        button = card.locator("button.copy").nth(number)
+        button.click()
+        expect(button).to_have_text("Copied")
         shown.locator("#find").press("Control+V")
-        assert shown.locator("#find").input_value() == command
+        expect(shown.locator("#find")).to_have_value(command)
+        assert shown.get_by_text("Copied", exact=True).count() == 1
     assert "runlore skill save procedure-release" in commands
     assert (card.locator(".commands .copy").count() > 0, noted) == (True, [])
     assert shown.locator("#skill-error-pip .commands li").count() > 0
@@ -273,6 +286,38 @@ def test_one_day_is_a_bar_and_no_block_and_one_thing_is_no_plural(chromium: Brow
     assert shown.inner_text(".lead").startswith("What Claude Code did in 1 session, ")
     assert shown.locator(".steps li").count() == 1
     assert shown.inner_text(".steps .event").endswith(", 3 times")
+
+
+@pytest.mark.req("VAL-1")
+def test_what_was_said_again_is_told_with_its_sessions_and_holds_no_secret() -> None:
+    key = "ghp_" + "a1B2c3D4e5" * 4
+    said = [
+        ("one", 1, f"Please always sign commits with {key}"),
+        ("two", 9, f"Please always sign the commits with {key}"),
+        ("two", 10, "<b>Look</b> at the parser of dates"),
+    ]
+    words = [
+        RunWords(
+            session_id=SessionId(session),
+            run_id=RunId(f"run-{day}"),
+            agent="codex",
+            number=1,
+            status=RunStatus.COMPLETED,
+            started_at=MADE_AT + timedelta(days=day),
+            ended_at=None,
+            said=(
+                UserMessage(
+                    session_id=SessionId(session), run_id=RunId(f"run-{day}"), event_number=1, text=text
+                ),
+            ),
+        )
+        for session, day, text in said
+    ]
+    told = page(replace(findings(), heard=Heard(runs=tuple(words))), made_at=MADE_AT, is_stored=False)
+    assert "in 2 sessions, from 16 November 2026 to 24 November 2026" in told
+    assert "1 said again, 2 new" in told
+    assert key not in told
+    assert "What you said again" not in page(findings(), made_at=MADE_AT, is_stored=False)
 
 
 def test_an_empty_report_says_so(chromium: Browser, tmp_path: Path) -> None:

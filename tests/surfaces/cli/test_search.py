@@ -90,9 +90,9 @@ def test_the_parts_of_a_score_add_up_to_it(runlore: Runlore) -> None:
         assert list(hit["score_parts"]) == PARTS
         assert sum(hit["score_parts"].values()) == hit["score"] > 0
     header, *rows = runlore.text("memory", "search", "deploy on friday", "--explain").splitlines()
-    assert header.split() == ["SCORE", "ID", "LAYER", "STATE", "SUMMARY", "PARTS"]
+    assert header.split() == ["ID", "SCORE", "LAYER", "STATE", "SUMMARY", "PARTS"]
     for row, hit in zip(rows, hits, strict=True):
-        assert row.split()[:2] == [str(hit["score"]), hit["record_id"]]
+        assert row.split()[:2] == [hit["record_id"], str(hit["score"])]
         named = {name: value for name, value in hit["score_parts"].items() if value}
         assert " + ".join(f"{name} {value}" for name, value in named.items()) in row
 

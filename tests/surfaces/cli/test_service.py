@@ -68,7 +68,7 @@ def test_the_status_says_in_a_few_lines_what_needs_somebody(embedded: Runlore) -
     seen = embedded.text("status").splitlines()
 
     assert ("Nothing needs you." in new, len(new) <= 9, len(seen) <= 10) == (True, True, True)
-    assert seen[2:4] == ["Needs you", "  2 waiting for you: `runlore inbox`"]
+    assert seen[1:3] == ["Needs you", "  2 waiting for you: `runlore inbox`"]
     assert seen[-4:-2] == [
         "This week: nothing learned",
         "In use: 0 memories, 0 skills. Stored: 1 run in 1 session, 1 episode.",

@@ -84,12 +84,11 @@ def test_the_best_suggestion_comes_first_with_how_often_it_was_seen(embedded: Ru
 
     shown = embedded.text(*SKILLS, "list", columns=200).splitlines()
 
-    assert shown[0].split() == ["NAME", "SCORE", "SEEN", "DETECTOR", "STATE", "DESCRIPTION"]
+    assert shown[0].split() == ["NAME", "SEEN", "STATE", "DESCRIPTION"]
     assert [line.split()[0] for line in shown if line[0] != " "][1:] == [
         each.suggestion.name for each in found
     ]
-    score = str(found[0].suggestion.score.points)
-    assert shown[1].split()[1:8] == [score, "2", "times", "in", "1", "session", "error-recovery"]
+    assert shown[1].split()[1:6] == ["2", "times", "in", "1", "session"]
 
 
 def test_nothing_to_show_says_where_suggestions_come_from(embedded: Runlore) -> None:
@@ -164,6 +163,7 @@ def test_a_wrong_command_is_told_with_what_to_do(
 
 @pytest.mark.req("TNT-4", "SUR-7")
 @EVERY_TEXT
+@pytest.mark.sampled(every=3)
 def test_hostile_text_of_a_suggestion_is_shown_escaped_everywhere(name: str, embedded: Runlore) -> None:
     stored = hostile(HOSTILE[name])
     keep(embedded, stored)

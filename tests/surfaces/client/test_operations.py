@@ -30,6 +30,7 @@ from runlore.domain.runs.job import JobId, JobState
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.domain.worth.outcome import SaidOutcome
 from runlore.ports import operations as ops
 from tests.builders import preference
 from tests.surfaces.agent_runs import agent_api
@@ -207,6 +208,9 @@ def runs(both: Both) -> tuple[SessionId, RunId]:
     assert both.read("get_artifact", artifact.artifact_id) == artifact
     both.read("list_artifacts", run_id)
     both.do("add_checkpoint", ops.NewCheckpoint(session_id=session.session_id, text="so far"))
+    both.do("say_outcome", ops.OutcomeRequest(run_id=run_id, outcome=SaidOutcome.GOOD))
+    both.read("value", ops.ValueRequest(limit=3))
+    both.read("repeats", ops.RepeatsRequest(persona_id=PersonaId("nobody"), limit=3))
     both.do("finish_run", ops.RunEnd(run_id=run_id, status=RunStatus.COMPLETED))
     both.read("get_run", run_id)
     both.read("list_runs", ops.RunsRequest(session_id=session.session_id))

@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from runlore.api.event_streams import encode_event
-from runlore.client.event_stream import EventStream
 from runlore.client.remote import RemoteOperations
 from runlore.client.remote.run_stream import AGAIN, ATTEMPTS_MAX, follow_run
+from runlore.client.transport import EventStream
 from runlore.daemon.answers import problem
 from runlore.domain.errors import Denied, NotFound, RunloreError, Unavailable
 from runlore.domain.run import RunId

@@ -15,8 +15,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from runlore.agents.hooks.installing import VARIABLES, Connecting, FileEdit, list_edits
 from runlore.agents.hooks.reports import find_agent
+from runlore.agents.hooks.settings_edits import VARIABLES, FileEdit, HookSetup, list_edits
 from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Conflict, Invalid, Unavailable
 from runlore.domain.lazy import dataclass
@@ -50,27 +50,27 @@ class AgentConnection:
     """The connection of one agent, for the user or in one project."""
 
     agent: str
-    to: Connecting
+    setup: HookSetup
 
     @property
     def record_path(self) -> str:
-        project = self.to.project
+        project = self.setup.project
         at = "" if project is None else "@" + hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
-        return os.path.join(self.to.state_root, AGENTS_FOLDER, f"{self.agent}{at}.json")
+        return os.path.join(self.setup.state_root, AGENTS_FOLDER, f"{self.agent}{at}.json")
 
     @property
     def edits(self) -> list[FileEdit]:
-        return list_edits(self.agent, self.to)
+        return list_edits(self.agent, self.setup)
 
     def recall(self) -> "AgentConnection":
         """The connection as it was made; this one where none was."""
         record = self._record()
-        return read_connection(self.to.state_root, record) or self
+        return read_connection(self.setup.state_root, record) or self
 
     def plan(self) -> list[FileChange]:
         """What connecting would change."""
-        if self.recall().to.plugin != self.to.plugin:
-            way = "by its settings" if self.to.plugin else "by the plugin"
+        if self.recall().setup.plugin != self.setup.plugin:
+            way = "by its settings" if self.setup.plugin else "by the plugin"
             raise Conflict(
                 f"{self.agent} is connected {way} already, and would report twice",
                 code="connect.twice",
@@ -93,15 +93,15 @@ class AgentConnection:
             was[change.path] = {**known, "written": _digest(change.after)}
         record = {
             "agent": self.agent,
-            "project": self.to.project,
+            "project": self.setup.project,
             "follows": follows,
-            "python": self.to.python,
-            "hook": self.to.hook,
-            "starts": self.to.starts,
-            "plugin": self.to.plugin,
-            "home": self.to.home,
+            "python": self.setup.python,
+            "hook": self.setup.hook,
+            "starts": self.setup.starts,
+            "plugin": self.setup.plugin,
+            "home": self.setup.home,
             "environment": {
-                name: self.to.environment[name] for name in VARIABLES if name in self.to.environment
+                name: self.setup.environment[name] for name in VARIABLES if name in self.setup.environment
             },
             "connected_at": format_time(at),
             "files": was,
@@ -171,7 +171,7 @@ class AgentConnection:
 def read_connection(state_root: str, record: Mapping[str, Any]) -> AgentConnection | None:
     """The connection that a record tells of; None where it tells of none."""
     try:
-        to = Connecting(
+        setup = HookSetup(
             python=str(record["python"]),
             hook=str(record["hook"]),
             state_root=state_root,
@@ -181,7 +181,7 @@ def read_connection(state_root: str, record: Mapping[str, Any]) -> AgentConnecti
             project=None if record["project"] is None else str(record["project"]),
             environment={str(name): str(value) for name, value in dict(record["environment"]).items()},
         )
-        return AgentConnection(agent=find_agent(str(record["agent"])).name, to=to)
+        return AgentConnection(agent=find_agent(str(record["agent"])).name, setup=setup)
     except (KeyError, TypeError, ValueError, Invalid):
         return None
 

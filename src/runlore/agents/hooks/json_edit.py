@@ -39,7 +39,6 @@ class _Child:
 
 
 def read_json(text: str) -> JsonValue:
-    """The value of a text; ValueError where it is not JSON."""
     return _value(text, _parse(text))
 
 

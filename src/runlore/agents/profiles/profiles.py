@@ -27,7 +27,6 @@ _COUNTED = frozenset({"turns_max", "output_chars_max"})
 
 @cache
 def load_profile(name: str = DEFAULT) -> AgentProfile:
-    """The profile of a name; NotFound (`profile.not-found`) where there is none."""
     names = profile_names()
     if name not in names:
         raise NotFound(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from runlore.domain.agent.agent_profile import AgentLimits
-from runlore.domain.agent.conversation import ToolCall
+from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
@@ -40,6 +40,14 @@ class ToolContext:
     workspace: Workspace | None = None
     ask: Ask | None = None
     on_output: OnOutput | None = None
+
+
+@dataclass(frozen=True)
+class RunTool:
+    """A tool of one run: how the model sees it, and what it does."""
+
+    spec: ToolSpec
+    call: Callable[[ToolCall, Stop], ToolOutcome]
 
 
 def object_schema(properties: Mapping[str, JsonObject], *, optional: Sequence[str] = ()) -> JsonObject:

@@ -1,9 +1,9 @@
 """Files of the working folder: reading, writing, editing."""
 
 import os
-from dataclasses import dataclass
 
 from runlore.agents.tools.context import (
+    RunTool,
     ToolContext,
     integer_schema,
     number_argument,
@@ -12,13 +12,12 @@ from runlore.agents.tools.context import (
     text_schema,
 )
 from runlore.domain import limits
-from runlore.domain.agent.agent_profile import AgentLimits
 from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.domain.record import JsonObject
 from runlore.domain.taint_sources.paths import outside_of_path
 from runlore.ports.runner import ToolOutcome
 from runlore.ports.stopping import Stop
-from runlore.ports.workspaces import FileText, Workspace
+from runlore.ports.workspaces import FileText
 
 READ, WRITE, EDIT = "read_file", "write_file", "edit_file"
 _LINES_MAX = 1_000_000
@@ -30,105 +29,97 @@ _PATH = text_schema(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadFile:
+def read_file(given: ToolContext) -> RunTool | None:
     """Reads lines of a file, or the names in a folder."""
+    workspace = given.workspace
+    if workspace is None:
+        return None
+    spec = ToolSpec(
+        name=READ,
+        description=(
+            "Read a text file of the working folder, or list the names in one of its folders. A long"
+            " file comes in parts: the answer says which line to read on from."
+        ),
+        parameters=object_schema(
+            {
+                "path": _PATH,
+                "first_line": integer_schema("The first line to read, from 1.", most=_LINES_MAX),
+                "lines": integer_schema("How many lines to read; without it, all that fit.", most=_LINES_MAX),
+            },
+            optional=("first_line", "lines"),
+        ),
+    )
 
-    workspace: Workspace
-    limits: AgentLimits
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name=READ,
-            description=(
-                "Read a text file of the working folder, or list the names in one of its folders. A long"
-                " file comes in parts: the answer says which line to read on from."
-            ),
-            parameters=object_schema(
-                {
-                    "path": _PATH,
-                    "first_line": integer_schema("The first line to read, from 1.", most=_LINES_MAX),
-                    "lines": integer_schema(
-                        "How many lines to read; without it, all that fit.", most=_LINES_MAX
-                    ),
-                },
-                optional=("first_line", "lines"),
-            ),
-        )
-
-    def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
+    def call(call: ToolCall, _stop: Stop) -> ToolOutcome:
         """The text. Where it is not the workspace's own, `source` says where it was read."""
         path = text_argument(call.arguments, "path")
-        found = self.workspace.read(
+        found = workspace.read(
             path,
             first=number_argument(call.arguments, "first_line") or 1,
             lines=number_argument(call.arguments, "lines"),
         )
-        whole_path = os.path.join(self.workspace.folder, path)
+        whole_path = os.path.join(workspace.folder, path)
         return ToolOutcome(
-            output=_format_text(found, self.limits.output_chars_max - _NOTE_CHARS),
+            output=_format_text(found, given.limits.output_chars_max - _NOTE_CHARS),
             source=whole_path if outside_of_path(whole_path) else "",
         )
 
+    return RunTool(spec, call)
 
-@dataclass(frozen=True, kw_only=True)
-class WriteFile:
+
+def write_file(given: ToolContext) -> RunTool | None:
     """Writes a whole file."""
+    workspace = given.workspace
+    if workspace is None:
+        return None
+    spec = ToolSpec(
+        name=WRITE,
+        description=(
+            "Write a whole text file of the working folder: a new one, or in place of what is there."
+            " Folders on the way are made. To change a part of a file, use edit_file."
+        ),
+        parameters=object_schema({"path": _PATH, "content": _content("The whole text of the file.")}),
+    )
 
-    workspace: Workspace
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name=WRITE,
-            description=(
-                "Write a whole text file of the working folder: a new one, or in place of what is there."
-                " Folders on the way are made. To change a part of a file, use edit_file."
-            ),
-            parameters=object_schema({"path": _PATH, "content": _content("The whole text of the file.")}),
-        )
-
-    def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
+    def call(call: ToolCall, _stop: Stop) -> ToolOutcome:
         path, content = text_argument(call.arguments, "path"), text_argument(call.arguments, "content")
-        is_new = self.workspace.write(path, content)
+        is_new = workspace.write(path, content)
         return ToolOutcome(
             output=f"{path} is {'new' if is_new else 'rewritten'}: {len(content):,} characters"
         )
 
+    return RunTool(spec, call)
 
-@dataclass(frozen=True, kw_only=True)
-class EditFile:
+
+def edit_file(given: ToolContext) -> RunTool | None:
     """Replaces a text in a file."""
-
-    workspace: Workspace
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name=EDIT,
-            description=(
-                "Replace a text in a file of the working folder by another one. The old text has to stand"
-                " there exactly as given, white space included, and once: take in enough of the lines"
-                " around it, or say everywhere."
-            ),
-            parameters=object_schema(
-                {
-                    "path": _PATH,
-                    "old_text": text_schema("The text to replace.", chars_max=limits.AGENT_FILE_CHARS_MAX),
-                    "new_text": _content("The text in its place; empty takes it away."),
-                    "everywhere": {
-                        "type": "boolean",
-                        "description": "Replace it each time it stands there. Without it, once alone.",
-                    },
+    workspace = given.workspace
+    if workspace is None:
+        return None
+    spec = ToolSpec(
+        name=EDIT,
+        description=(
+            "Replace a text in a file of the working folder by another one. The old text has to stand"
+            " there exactly as given, white space included, and once: take in enough of the lines"
+            " around it, or say everywhere."
+        ),
+        parameters=object_schema(
+            {
+                "path": _PATH,
+                "old_text": text_schema("The text to replace.", chars_max=limits.AGENT_FILE_CHARS_MAX),
+                "new_text": _content("The text in its place; empty takes it away."),
+                "everywhere": {
+                    "type": "boolean",
+                    "description": "Replace it each time it stands there. Without it, once alone.",
                 },
-                optional=("everywhere",),
-            ),
-        )
+            },
+            optional=("everywhere",),
+        ),
+    )
 
-    def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
+    def call(call: ToolCall, _stop: Stop) -> ToolOutcome:
         path = text_argument(call.arguments, "path")
-        times = self.workspace.edit(
+        times = workspace.edit(
             path,
             text_argument(call.arguments, "old_text"),
             text_argument(call.arguments, "new_text"),
@@ -136,18 +127,7 @@ class EditFile:
         )
         return ToolOutcome(output=f"{path} is changed in {times} place{'s' if times != 1 else ''}")
 
-
-def read_file(given: ToolContext) -> ReadFile | None:
-    workspace = given.workspace
-    return None if workspace is None else ReadFile(workspace=workspace, limits=given.limits)
-
-
-def write_file(given: ToolContext) -> WriteFile | None:
-    return None if given.workspace is None else WriteFile(workspace=given.workspace)
-
-
-def edit_file(given: ToolContext) -> EditFile | None:
-    return None if given.workspace is None else EditFile(workspace=given.workspace)
+    return RunTool(spec, call)
 
 
 def _content(description: str) -> JsonObject:

@@ -1,10 +1,9 @@
 """Commands in the working folder."""
 
 import re
-from dataclasses import dataclass
 
 from runlore.agents.tools.context import (
-    OnOutput,
+    RunTool,
     ToolContext,
     integer_schema,
     number_argument,
@@ -14,12 +13,11 @@ from runlore.agents.tools.context import (
 )
 from runlore.agents.transcripts.parsing import shorten
 from runlore.domain import limits
-from runlore.domain.agent.agent_profile import AgentLimits
 from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.domain.agent.obeyed_files import writes_git_settings
 from runlore.ports.runner import ToolOutcome, Withheld
 from runlore.ports.stopping import Stop
-from runlore.ports.workspaces import CONFINED, UNCONFINED, ShellResult, WithheldChanges, Workspace
+from runlore.ports.workspaces import CONFINED, UNCONFINED, ShellResult, WithheldChanges
 
 NAME = "shell"
 _SEES = {
@@ -35,52 +33,47 @@ _CLOSED_TOLD = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShellTool:
+def shell(given: ToolContext) -> RunTool | None:
     """Runs a command, for as long as one may take and no longer than the run."""
+    workspace = given.workspace
+    if workspace is None:
+        return None
+    most = max(1, int(given.limits.call_seconds_max))
+    spec = ToolSpec(
+        name=NAME,
+        description=(
+            "Run a command with bash in the working folder, and read what it prints on both streams"
+            " and its exit code. Each call is a shell of its own: no folder, variable or job is kept"
+            f" for the next one. Nothing can be typed into it. {_SEES[workspace.confinement]} It may"
+            " have to be approved by a person: one plain command at a time is approved sooner than a"
+            " long line."
+        ),
+        parameters=object_schema(
+            {
+                "command": text_schema(
+                    "The command line, as typed into bash.", chars_max=limits.AGENT_COMMAND_CHARS_MAX
+                ),
+                "timeout_seconds": integer_schema(
+                    f"How long it may take before it is ended; {most} at most, and where none is given.",
+                    most=most,
+                ),
+            },
+            optional=("timeout_seconds",),
+        ),
+    )
 
-    workspace: Workspace
-    limits: AgentLimits
-    on_output: OnOutput | None = None
-
-    @property
-    def spec(self) -> ToolSpec:
-        most = max(1, int(self.limits.call_seconds_max))
-        return ToolSpec(
-            name=NAME,
-            description=(
-                "Run a command with bash in the working folder, and read what it prints on both streams"
-                " and its exit code. Each call is a shell of its own: no folder, variable or job is kept"
-                f" for the next one. Nothing can be typed into it. {_SEES[self.workspace.confinement]} It may"
-                " have to be approved by a person: one plain command at a time is approved sooner than a"
-                " long line."
-            ),
-            parameters=object_schema(
-                {
-                    "command": text_schema(
-                        "The command line, as typed into bash.", chars_max=limits.AGENT_COMMAND_CHARS_MAX
-                    ),
-                    "timeout_seconds": integer_schema(
-                        f"How long it may take before it is ended; {most} at most, and where none is given.",
-                        most=most,
-                    ),
-                },
-                optional=("timeout_seconds",),
-            ),
-        )
-
-    def call(self, call: ToolCall, stop: Stop) -> ToolOutcome:
+    def call(call: ToolCall, stop: Stop) -> ToolOutcome:
         """Run it. A failed command is an answer, not an error of the tool."""
         seconds = number_argument(call.arguments, "timeout_seconds")
-        most = self.limits.call_seconds_max
+        most = given.limits.call_seconds_max
         timeout_s = most if seconds is None else min(float(seconds), most)
-        on_output = self.on_output
+        on_output = given.on_output
         command = text_argument(call.arguments, "command")
-        result = self.workspace.run(
+        result = workspace.run(
             command,
             timeout_s=timeout_s,
             stop=stop,
-            output_chars_max=self.limits.output_chars_max,
+            output_chars_max=given.limits.output_chars_max,
             on_output=None if on_output is None else lambda piece: on_output(call.call_id, piece),
             may_set=writes_git_settings(command),
         )
@@ -91,11 +84,7 @@ class ShellTool:
             withheld=None if result.withheld is None else _ask_about(result.withheld),
         )
 
-
-def shell(given: ToolContext) -> ShellTool | None:
-    if given.workspace is None:
-        return None
-    return ShellTool(workspace=given.workspace, limits=given.limits, on_output=given.on_output)
+    return RunTool(spec, call)
 
 
 def _ask_about(withheld: WithheldChanges) -> Withheld:

@@ -5,16 +5,13 @@ that its own text cannot close.
 """
 
 import re
-from dataclasses import dataclass
 
-from runlore.agents.tools.context import Fork, ToolContext, object_schema, text_argument, text_schema
+from runlore.agents.tools.context import RunTool, ToolContext, object_schema, text_argument, text_schema
 from runlore.domain import limits
 from runlore.domain.agent.conversation import ToolCall, ToolSpec
-from runlore.domain.run import RunId
-from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillOrigin
 from runlore.domain.text.safe_text import escape
-from runlore.ports.operations import Operations, UseSkill
+from runlore.ports.operations import UseSkill
 from runlore.ports.runner import ToolOutcome
 from runlore.ports.stopping import Stop
 
@@ -24,31 +21,20 @@ _LISTED_MAX = 200
 _FENCE = re.compile(r"`{3,}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListSkills:
+def list_skills(given: ToolContext) -> RunTool:
     """Tells which skills the session may use."""
+    spec = ToolSpec(
+        name=LIST,
+        description="List the skills that you may use: written procedures for tasks of this place.",
+        parameters=object_schema(
+            {"words": text_schema("Only those whose name or description has all of these.", chars_max=200)},
+            optional=("words",),
+        ),
+    )
 
-    operations: Operations
-    session_id: SessionId
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name=LIST,
-            description="List the skills that you may use: written procedures for tasks of this place.",
-            parameters=object_schema(
-                {
-                    "words": text_schema(
-                        "Only those whose name or description has all of these.", chars_max=200
-                    )
-                },
-                optional=("words",),
-            ),
-        )
-
-    def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
+    def call(call: ToolCall, _stop: Stop) -> ToolOutcome:
         words = text_argument(call.arguments, "words").lower().split()
-        skills = [skill for skill in self.operations.session_skills(self.session_id) if _has(skill, words)]
+        skills = [skill for skill in given.operations.session_skills(given.session_id) if _has(skill, words)]
         if not skills:
             return ToolOutcome(output="there is no such skill" if words else "there are no skills")
         lines = [f"{skill.name}: {escape(skill.document.description)}" for skill in skills[:_LISTED_MAX]]
@@ -56,52 +42,40 @@ class ListSkills:
             lines.append(f"({len(skills) - _LISTED_MAX} more: ask with words)")
         return ToolOutcome(output="\n".join(lines))
 
+    return RunTool(spec, call)
 
-@dataclass(frozen=True, kw_only=True)
-class OpenSkill:
+
+def use_skill(given: ToolContext) -> RunTool:
     """Opens a skill, which counts its use, and works by a promoted one."""
+    spec = ToolSpec(
+        name=USE,
+        description=(
+            "Use a skill by its name. Most are given to you to follow. A promoted one is worked through"
+            " by another agent in a copy of the working folder, with the arguments as its task, and its"
+            " final answer comes back."
+        ),
+        parameters=object_schema(
+            {
+                "name": text_schema("The skill's name.", chars_max=limits.SKILL_NAME_CHARS_MAX),
+                "arguments": text_schema(
+                    "What the skill should be applied to, in words.",
+                    chars_min=0,
+                    chars_max=_ARGUMENTS_CHARS_MAX,
+                ),
+            },
+            optional=("arguments",),
+        ),
+    )
 
-    operations: Operations
-    run_id: RunId
-    fork: Fork
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
-            name=USE,
-            description=(
-                "Use a skill by its name. Most are given to you to follow. A promoted one is worked through"
-                " by another agent in a copy of the working folder, with the arguments as its task, and its"
-                " final answer comes back."
-            ),
-            parameters=object_schema(
-                {
-                    "name": text_schema("The skill's name.", chars_max=limits.SKILL_NAME_CHARS_MAX),
-                    "arguments": text_schema(
-                        "What the skill should be applied to, in words.",
-                        chars_min=0,
-                        chars_max=_ARGUMENTS_CHARS_MAX,
-                    ),
-                },
-                optional=("arguments",),
-            ),
-        )
-
-    def call(self, call: ToolCall, stop: Stop) -> ToolOutcome:
+    def call(call: ToolCall, stop: Stop) -> ToolOutcome:
         """Its text, or what the child agent came to."""
         name = text_argument(call.arguments, "name")
-        skill = self.operations.use_skill(UseSkill(name=name, run_id=self.run_id))
+        skill = given.operations.use_skill(UseSkill(name=name, run_id=given.run_id))
         if skill.origin is SkillOrigin.PROMOTED:
-            return self.fork(skill, text_argument(call.arguments, "arguments"), call, stop)
+            return given.fork(skill, text_argument(call.arguments, "arguments"), call, stop)
         return ToolOutcome(output=fence_skill(skill))
 
-
-def list_skills(given: ToolContext) -> ListSkills:
-    return ListSkills(operations=given.operations, session_id=given.session_id)
-
-
-def use_skill(given: ToolContext) -> OpenSkill:
-    return OpenSkill(operations=given.operations, run_id=given.run_id, fork=given.fork)
+    return RunTool(spec, call)
 
 
 def fence_skill(skill: Skill) -> str:

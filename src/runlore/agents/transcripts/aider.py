@@ -55,7 +55,6 @@ class AiderReader:
     agent = TranscriptAgent.AIDER
 
     def recognises(self, head: bytes, path: str) -> bool:
-        """By the line that opens a chat."""
         mark = _STARTED.encode()
         return path.endswith(".md") and (head.lstrip().startswith(mark) or b"\n" + mark in head)
 

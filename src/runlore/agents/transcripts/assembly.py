@@ -21,8 +21,7 @@ import orjson
 from runlore.domain import limits
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunStatus
-from runlore.domain.runs.input_authors import ANOTHER_AGENT, WORDS_OF
-from runlore.domain.runs.journal import Entry, EventType
+from runlore.domain.runs.journal import ANOTHER_AGENT, WORDS_OF, Entry, EventType
 from runlore.domain.runs.transcript import (
     SETTLED_AFTER,
     START,
@@ -32,7 +31,7 @@ from runlore.domain.runs.transcript import (
     ToldRun,
     TranscriptAgent,
 )
-from runlore.domain.text.storable import is_storable, make_storable
+from runlore.domain.text.safe_text import is_storable, make_storable
 
 RUN_TOO_LONG = "a run that is too long"
 # What something from outside is called whose text is not told.

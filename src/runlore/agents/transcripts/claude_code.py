@@ -15,6 +15,7 @@ from typing import Final
 from runlore.agents.transcripts.assembly import EARLIER_CONVERSATION, SUMMARY, Assembly, LinePosition
 from runlore.agents.transcripts.claude_code_lines import (
     EXPANDED,
+    PromptQueue,
     Speaker,
     exit_code_of,
     is_child,
@@ -27,8 +28,7 @@ from runlore.agents.transcripts.claude_code_lines import (
     value_of,
     words_of,
 )
-from runlore.agents.transcripts.claude_code_queue import PromptQueue
-from runlore.agents.transcripts.lines import whole_of
+from runlore.agents.transcripts.lines import first_objects, top_keys, whole_of
 from runlore.agents.transcripts.locations import is_of_droid
 from runlore.agents.transcripts.parsing import (
     BROKEN,
@@ -44,39 +44,20 @@ from runlore.agents.transcripts.parsing import (
     text_of,
 )
 from runlore.agents.transcripts.reader import LineParser
-from runlore.agents.transcripts.sniffing import first_objects, top_keys
 from runlore.domain import limits
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
-from runlore.domain.runs.input_authors import ANOTHER_AGENT
-from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal import ANOTHER_AGENT, EventType
 from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
+from runlore.domain.text.word_tables import words
 
 _SPEAKING: Final = frozenset({"user", "assistant"})
 # Lines of the program's own housekeeping, which say nothing that could be learned from.
-_HOUSEKEEPING: Final = frozenset(
-    {
-        "agent-color",
-        "agent-name",
-        "agent-setting",
-        "attribution-snapshot",
-        "bridge-session",
-        "content-replacement",
-        "file-history-delta",
-        "file-history-snapshot",
-        "last-prompt",
-        "mode",
-        "permission-mode",
-        "pr-link",
-        "progress",
-        "speculation-accept",
-        "started",
-        "result",
-        "tag",
-        "task-summary",
-        "worktree-state",
-    }
-)
+_HOUSEKEEPING: Final = words("""
+    agent-color agent-name agent-setting attribution-snapshot bridge-session content-replacement
+    file-history-delta file-history-snapshot last-prompt mode permission-mode pr-link progress
+    speculation-accept started result tag task-summary worktree-state
+""")
 _TITLES: Final = {"ai-title": "aiTitle", "custom-title": "customTitle", "summary": "summary"}
 _QUEUE: Final = "queue-operation"
 _KNOWN: Final = _SPEAKING | _HOUSEKEEPING | {"system", "attachment", _QUEUE, *_TITLES}

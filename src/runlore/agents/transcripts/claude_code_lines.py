@@ -8,6 +8,11 @@ can be found and cut out without parsing. Where the rest is not whole then, all 
 Few `user` lines are the user. Most are tool results, and of the rest many are the harness speaking in the
 user's place: reminders, notices, the output of local commands, expanded slash commands, summaries of what
 was compacted. Of attachments, those that are not known here count as text from outside.
+
+Messages that were typed ahead in Claude Code, while the agent worked.
+
+One that leaves the queue for the turn at work stands in no other line of many transcripts; in others a later
+line repeats it. Each is told once.
 """
 
 import re
@@ -17,9 +22,48 @@ from typing import Final
 
 import orjson
 
+from runlore.agents.transcripts.assembly import LinePosition
 from runlore.agents.transcripts.parsing import Plain, list_of, object_of, parse_json, text_of
 from runlore.domain.prompts.injected import without_notes
 from runlore.domain.record import JsonValue
+from runlore.domain.text.word_tables import words
+
+# So many messages are known at once.
+_MESSAGES_MAX: Final = 100
+
+
+class PromptQueue:
+    """The messages that wait, each with the line where it was typed, and those that were told from here."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[str, LinePosition]] = []
+        self._told: list[str] = []
+
+    def enqueue(self, text: str, place: LinePosition) -> None:
+        self._waiting = [*self._waiting, (text, place)][-_MESSAGES_MAX:]
+
+    def clear(self) -> None:
+        self._waiting = []
+
+    def take(self, text: str) -> tuple[str, LinePosition] | None:
+        """The message with these words, else the first that waits."""
+        if not self._waiting:
+            return None
+        taken = next((each for each in self._waiting if each[0] == text), self._waiting[0])
+        self._waiting.remove(taken)
+        return taken
+
+    def note_told(self, text: str) -> None:
+        self._told = [*self._told, text][-_MESSAGES_MAX:]
+
+    def is_told(self, text: str) -> bool:
+        """Whether these words of a later line were told before; each counts once."""
+        self._waiting = [each for each in self._waiting if each[0] != text]
+        if text not in self._told:
+            return False
+        self._told.remove(text)
+        return True
+
 
 _USAGE: Final = (
     "input_tokens",
@@ -33,51 +77,16 @@ _HOOK_SUCCEEDED: Final = "hook_success"
 # Where what a hook puts out is shown to the model.
 _SHOWN: Final = frozenset({"", "SessionStart", "UserPromptSubmit"})
 # Kinds that bring no text from outside: of the program, of the workspace, or shown to the user alone.
-HARMLESS: Final = frozenset(
-    {
-        "agent_listing_delta",
-        "agent_mention",
-        "already_read_file",
-        "auto_mode",
-        "auto_mode_exit",
-        "command_permissions",
-        "compact_file_reference",
-        "compaction_reminder",
-        "context_efficiency",
-        "critical_system_reminder",
-        "date_change",
-        "deferred_tools_delta",
-        "diagnostics",
-        "directory",
-        "edited_image_file",
-        "edited_text_file",
-        "hook_cancelled",
-        "hook_error_during_execution",
-        "hook_non_blocking_error",
-        "hook_permission_decision",
-        "hook_system_message",
-        "ide_opened_file",
-        "invoked_skills",
-        "mcp_instructions_delta",
-        "nested_memory",
-        "opened_file_in_ide",
-        "output_style",
-        "plan_file_reference",
-        "plan_mode",
-        "plan_mode_exit",
-        "plan_mode_reentry",
-        "skill_listing",
-        "structured_output",
-        "task_reminder",
-        "task_status",
-        "team_context",
-        "todo",
-        "todo_reminder",
-        "token_usage",
-        "ultrathink_effort",
-        "verify_plan_reminder",
-    }
-)
+HARMLESS: Final = words("""
+    agent_listing_delta agent_mention already_read_file auto_mode auto_mode_exit command_permissions
+    compact_file_reference compaction_reminder context_efficiency critical_system_reminder date_change
+    deferred_tools_delta diagnostics directory edited_image_file edited_text_file hook_cancelled
+    hook_error_during_execution hook_non_blocking_error hook_permission_decision hook_system_message
+    ide_opened_file invoked_skills mcp_instructions_delta nested_memory opened_file_in_ide output_style
+    plan_file_reference plan_mode plan_mode_exit plan_mode_reentry skill_listing structured_output
+    task_reminder task_status team_context todo todo_reminder token_usage ultrathink_effort
+    verify_plan_reminder
+""")
 _ATTACHED: Final = "an attached file"
 _NAMES: Final = {
     "mcp_resource": "an MCP resource",
@@ -95,11 +104,14 @@ _PROGRESS = b'"type":"progress","data":{'
 _ENDS = (b"}\n", b"}", b"}\r\n")
 _REPEATED, _BEHIND = b',"toolUseResult":', b',"sourceToolAssistantUUID":'
 _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
+_REMINDED: Final = "a reminder in the user's place"
+_REMINDER = re.compile(r"</?system-reminder>")
 _STRAY = re.compile(r"</?system-reminder\b", re.IGNORECASE)
 _INTERRUPTED = "[Request interrupted by user"
 _EXIT_CODE = re.compile(r"Exit code (\d{1,9})\b")
 _COMMAND_NAME = re.compile(r"<command-name>([^<]{1,200})</command-name>")
 _COMMAND_ARGUMENTS = "<command-args>", "</command-args>"
+_COMMAND_PARTS = re.compile(r"<command-(name|message|args|contents)>.*?</command-\1>", re.DOTALL)
 _COMMANDS = ("<command-name>", "<command-message>")
 _ANSWERED_LOCALLY = ("<local-command-stdout>", "<local-command-stderr>")
 _HOOK, _OF_TASK, _PRINTED = (
@@ -255,11 +267,16 @@ def typed_words(content: object) -> str:
 def without_reminders(text: str) -> str:
     """The text without what the harness put into it: from the first mark that opens to the last that closes,
     for what stands between may hold such marks itself."""
+    own, put_in = _split_reminders(text)
+    return own.rstrip() if put_in else text
+
+
+def _split_reminders(text: str) -> tuple[str, str]:
     begin = text.find(_OPEN)
     end = text.rfind(_CLOSE, begin) if begin >= 0 else -1
     if end < 0:
-        return text
-    return (text[:begin] + text[end + len(_CLOSE) :]).rstrip()
+        return text, ""
+    return text[:begin] + text[end + len(_CLOSE) :], text[begin:end]
 
 
 def output_of(content: object) -> str:
@@ -281,7 +298,13 @@ def exit_code_of(output: str) -> int | None:
 
 
 def _words(text: str) -> Words:
-    text = without_reminders(text).strip()
+    own, put_in = _split_reminders(text)
+    words = _own_words(own.strip())
+    is_plain = bool(words.source) or not _is_foreign(_REMINDER.sub("", put_in))
+    return words if is_plain else replace(words, source=_REMINDED)
+
+
+def _own_words(text: str) -> Words:
     if not text or _STRAY.search(text):
         # Of a mark that is not one of a pair nobody can tell what it encloses.
         return _HARNESS
@@ -291,7 +314,8 @@ def _words(text: str) -> Words:
         _, _, behind = text.partition(opened)
         arguments = behind.partition(closed)[0].strip()
         called = name[1].strip() if name else ""
-        return Words(Speaker.COMMAND, f"{called} {arguments}".strip())
+        rest = _COMMAND_PARTS.sub("", text).strip()
+        return Words(Speaker.COMMAND, f"{called} {arguments}".strip(), EXPANDED if rest else "")
     wrapper = next((each for each in _WRAPPERS if text.startswith(each)), None)
     if wrapper is not None:
         return Words(Speaker.HARNESS, source=_WRAPPERS[wrapper] if _TAG.sub("", text).strip() else "")

@@ -36,8 +36,7 @@ from runlore.agents.transcripts.reader import LineParser
 from runlore.domain import limits
 from runlore.domain.prompts.injected import without_notes
 from runlore.domain.run import RunStatus
-from runlore.domain.runs.input_authors import ANOTHER_AGENT
-from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal import ANOTHER_AGENT, EventType
 from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 
 _HEAD_LINES = 20

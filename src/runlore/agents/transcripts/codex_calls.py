@@ -145,7 +145,6 @@ class Calls:
         return ""
 
     def local_shell_call(self, payload: Plain, at: object) -> str:
-        """A call of the shell that the model's maker defines."""
         action, id = object_of(payload.get("action")), _id(payload)
         if not id:
             return UNKNOWN
@@ -311,7 +310,6 @@ def _chars(arguments: dict[str, JsonValue]) -> int:
 
 
 def _hides_command(call: ProgramCall) -> bool:
-    """Whether a call runs a command that the program computes."""
     return call.name == "exec_command" and type(argument_of(call).get("cmd")) is not str
 
 

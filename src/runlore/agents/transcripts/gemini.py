@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from runlore.agents.transcripts.assembly import Assembly
-from runlore.agents.transcripts.lines import beginning_of, whole_of
+from runlore.agents.transcripts.lines import beginning_of, first_objects, top_keys, whole_of
 from runlore.agents.transcripts.parsing import (
     BROKEN,
     NO_OBJECT,
@@ -23,13 +23,12 @@ from runlore.agents.transcripts.parsing import (
     shorten,
     text_of,
 )
-from runlore.agents.transcripts.sniffing import first_objects, top_keys
 from runlore.domain import limits
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 
 TOO_LARGE = "a document that is too large or damaged"
 
@@ -62,7 +61,6 @@ class GeminiReader:
     agent = TranscriptAgent.GEMINI
 
     def recognises(self, head: bytes, path: str) -> bool:
-        """By the keys that its sessions begin with."""
         if not path.endswith((".json", ".jsonl")):
             return False
         if frozenset(top_keys(head)) >= _MARKS:

@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from runlore.agents.transcripts.lines import first_keys, first_objects, top_keys
 from runlore.agents.transcripts.parsing import Plain, object_of, text_of
-from runlore.agents.transcripts.sniffing import first_keys, first_objects, top_keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ def existing_locations(environment: Mapping[str, str], home: str) -> Iterator[tu
 
 
 def all_locations(environment: Mapping[str, str], home: str) -> Iterator[tuple[str, str]]:
-    """All places that are looked at, whether they exist or not, as of `known_places`."""
+    """The same, whether they exist or not."""
     for place in PLACES:
         named = environment.get(place.variable, "") if place.variable else ""
         path = os.path.join(named, place.in_variable) if named else os.path.join(home, place.in_home)

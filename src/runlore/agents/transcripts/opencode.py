@@ -54,11 +54,9 @@ class OpencodeReader:
         return is_database(head, path) or is_session_file(head, path)
 
     def is_part(self, head: bytes, path: str) -> bool:
-        """A file of a message or a part."""
         return is_part_file(head, path)
 
     def sources(self, found: TranscriptSource) -> Iterator[TranscriptSource]:
-        """Each session of a database; a file is one."""
         if is_session_file(b"", found.path):
             is_older = OpencodeFiles(found.path).has_parts_inside()
             yield replace(found, agent=None, problem=_OLDER, looks_like="opencode") if is_older else found

@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 import apsw
 
-from runlore.agents.transcripts.lines import TOO_CROWDED, TOO_LONG, is_crowded, whole_of
+from runlore.agents.transcripts.lines import TOO_CROWDED, TOO_LONG, is_crowded, top_keys, whole_of
 from runlore.agents.transcripts.parsing import (
     BROKEN,
     NO_OBJECT,
@@ -36,7 +36,6 @@ from runlore.agents.transcripts.parsing import (
     text_of,
     whole_number,
 )
-from runlore.agents.transcripts.sniffing import top_keys
 from runlore.domain import limits
 from runlore.domain.runs.transcript import ReadCounts, TranscriptSource
 

@@ -52,17 +52,14 @@ def parse_json(line: bytes) -> object:
 
 
 def object_of(value: object) -> Plain:
-    """The value where it is an object, else an empty one."""
     return cast("Plain", value) if type(value) is dict else {}
 
 
 def list_of(value: object) -> list[object]:
-    """The value where it is a list, else an empty one."""
     return value if type(value) is list else []
 
 
 def text_of(value: object) -> str:
-    """The value where it is a text, else an empty one."""
     return value if type(value) is str else ""
 
 
@@ -146,8 +143,8 @@ def bound_arguments(given: Plain) -> tuple[JsonObject, int]:
             size = limits.TOLD_TEXT_CHARS_MAX + 1
     if size <= limits.TOLD_TEXT_CHARS_MAX:
         return cast("JsonObject", given), size
-    told = cast("JsonObject", bound_value(given))
-    return told, size_of(told)
+    bounded = cast("JsonObject", bound_value(given))
+    return bounded, size_of(bounded)
 
 
 def bound_value(value: object, depth: int = 0) -> JsonValue:
@@ -194,7 +191,6 @@ def moment(value: object) -> datetime | None:
 
 
 def whole_number(value: object) -> int | None:
-    """The value where it is a whole number that can be stored, else None."""
     return value if type(value) is int and -(2**63) <= value < 2**63 else None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from runlore.agents.transcripts.assembly import Assembly
-from runlore.agents.transcripts.lines import BOM
+from runlore.agents.transcripts.lines import BOM, first_objects
 from runlore.agents.transcripts.parsing import (
     BROKEN,
     NO_OBJECT,
@@ -28,7 +28,6 @@ from runlore.agents.transcripts.parsing import (
     whole_number,
 )
 from runlore.agents.transcripts.reader import LineParser
-from runlore.agents.transcripts.sniffing import first_objects
 from runlore.domain import limits
 from runlore.domain.record import JsonValue
 from runlore.domain.runs.journal import EventType

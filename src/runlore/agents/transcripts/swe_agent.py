@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from runlore.agents.transcripts.assembly import Assembly
-from runlore.agents.transcripts.lines import whole_of
+from runlore.agents.transcripts.lines import top_keys, whole_of
 from runlore.agents.transcripts.parsing import (
     BROKEN,
     NO_OBJECT,
@@ -26,12 +26,10 @@ from runlore.agents.transcripts.parsing import (
     text_of,
     whole_number,
 )
-from runlore.agents.transcripts.sniffing import top_keys
 from runlore.domain import limits
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
-from runlore.domain.runs.input_authors import TASK
-from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal import TASK, EventType
 from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 
 TOO_LARGE = "a document that is too large or damaged"
@@ -69,7 +67,6 @@ class SweAgentReader:
     agent = TranscriptAgent.SWE_AGENT
 
     def recognises(self, head: bytes, path: str) -> bool:
-        """By its name, and by the keys that it begins with."""
         keys = frozenset(top_keys(head))
         if path.endswith(".traj"):
             return not keys.isdisjoint(_MARKS)

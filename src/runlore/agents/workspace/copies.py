@@ -4,15 +4,22 @@ Copied are files, folders, and links that lead to a place in the folder. Other l
 devices are left out and told, and so are git's own files and the copies of other agents. Texts are compared
 in bounded time: where two have less in common than that, what lies between their equal ends is told as
 replaced.
+
+Removes a folder with all that is in it, whatever was put there: no link is followed, nothing is too deep.
+
+A folder inside is first moved up to the top, so that neither the depth of a tree nor the number of open files
+limits what can be removed. What its owner made unwritable is made writable again.
 """
 
 import os
+import secrets
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
-from runlore.agents.workspace.safe_paths import FILE_FLAGS, NEW_FLAGS, WORKTREES, folder_below
+from runlore.agents.workspace.safe_paths import FILE_FLAGS, FOLDER_FLAGS, NEW_FLAGS, WORKTREES, folder_below
 from runlore.domain import limits
 from runlore.domain.errors import Refused
 from runlore.domain.text.safe_text import escape
@@ -218,13 +225,13 @@ def edits(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, i
     tail = _equal(before[head:][::-1], after[head:][::-1])
     old_end, new_end = len(before) - tail, len(after) - tail
     middle = _path(before[head:old_end], after[head:new_end])
-    told = [(" ", at, at) for at in range(head)]
+    lines = [(" ", at, at) for at in range(head)]
     if middle is None:
-        told += [("-", at, head) for at in range(head, old_end)]
-        told += [("+", old_end, at) for at in range(head, new_end)]
+        lines += [("-", at, head) for at in range(head, old_end)]
+        lines += [("+", old_end, at) for at in range(head, new_end)]
     else:
-        told += [(sign, old_at + head, new_at + head) for sign, old_at, new_at in middle]
-    return told + [(" ", old_end + at, new_end + at) for at in range(tail)]
+        lines += [(sign, old_at + head, new_at + head) for sign, old_at, new_at in middle]
+    return lines + [(" ", old_end + at, new_end + at) for at in range(tail)]
 
 
 def _path(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, int]] | None:
@@ -248,7 +255,7 @@ def _path(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, i
 
 
 def _walk_back(steps: list[dict[int, int]], old_at: int, new_at: int) -> list[tuple[str, int, int]]:
-    told: list[tuple[str, int, int]] = []
+    path: list[tuple[str, int, int]] = []
     for length in range(len(steps) - 1, -1, -1):
         furthest, diagonal = steps[length], old_at - new_at
         goes_down = diagonal == -length or (
@@ -258,27 +265,27 @@ def _walk_back(steps: list[dict[int, int]], old_at: int, new_at: int) -> list[tu
         new_from = old_from - diagonal
         while old_at > old_from and new_at > new_from:
             old_at, new_at = old_at - 1, new_at - 1
-            told.append((" ", old_at, new_at))
+            path.append((" ", old_at, new_at))
         if length:
             old_at, new_at = (old_at, new_at - 1) if goes_down else (old_at - 1, new_at)
-            told.append(("+" if goes_down else "-", old_at, new_at))
-    return told[::-1]
+            path.append(("+" if goes_down else "-", old_at, new_at))
+    return path[::-1]
 
 
-def _hunks(told: list[tuple[str, int, int]]) -> Iterator[list[tuple[str, int, int]]]:
+def _hunks(lines: list[tuple[str, int, int]]) -> Iterator[list[tuple[str, int, int]]]:
     """Changes with the lines around them; those that are near each other together."""
     start = end = -1
-    for at, (sign, _, _) in enumerate(told):
+    for at, (sign, _, _) in enumerate(lines):
         if sign == " ":
             continue
         if start >= 0 and at - _CONTEXT > end:
-            yield told[start:end]
+            yield lines[start:end]
             start = -1
         if start < 0:
             start = max(0, at - _CONTEXT)
-        end = min(len(told), at + _CONTEXT + 1)
+        end = min(len(lines), at + _CONTEXT + 1)
     if start >= 0:
-        yield told[start:end]
+        yield lines[start:end]
 
 
 def _equal(one: Sequence[str], other: Sequence[str]) -> int:
@@ -300,3 +307,76 @@ def _range(at: int, lines: int) -> str:
     if lines == 0:
         return f"{at},0"
     return str(at + 1) if lines == 1 else f"{at + 1},{lines}"
+
+
+_OWNER = 0o700
+
+
+def remove_tree(above: int, name: str) -> None:
+    """Remove what a name in an opened folder stands for; nothing where there is nothing. OSError."""
+    top = _open_writable(above, name)
+    if top is None:
+        return
+    try:
+        waiting = [""]
+        while waiting:
+            one = waiting.pop()
+            folder = _open_writable(top, one) if one else os.dup(top)
+            if folder is None:
+                continue
+            try:
+                waiting += _empty(folder, top, is_top=not one)
+            finally:
+                os.close(folder)
+            if one:
+                os.rmdir(one, dir_fd=top)
+    finally:
+        os.close(top)
+    os.rmdir(name, dir_fd=above)
+
+
+def _empty(folder: int, top: int, *, is_top: bool) -> list[str]:
+    """Remove the files of a folder, and move its folders up; the names that they have there."""
+    moved: list[str] = []
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if not is_folder:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+        elif is_top:
+            moved.append(name)
+        else:
+            # A folder that its owner may not write cannot be moved either.
+            below = _open_writable(folder, name)
+            if below is not None:
+                os.close(below)
+                moved.append(secrets.token_hex(12))
+                os.rename(name, moved[-1], src_dir_fd=folder, dst_dir_fd=top)
+    return moved
+
+
+def _open_writable(above: int, name: str) -> int | None:
+    """A folder, made writable for its owner; what is none is removed instead."""
+    try:
+        status = os.stat(name, dir_fd=above, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISDIR(status.st_mode):
+        os.unlink(name, dir_fd=above)
+        return None
+    if status.st_mode & _OWNER != _OWNER:
+        _open_up(above, name)
+    return os.open(name, FOLDER_FLAGS, dir_fd=above)
+
+
+def _open_up(above: int, name: str) -> None:
+    """Let the owner in again, through no link."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, _OWNER, dir_fd=above, follow_symlinks=False)
+        return
+    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=above)
+    try:
+        os.chmod(f"/proc/self/fd/{handle}", _OWNER)
+    finally:
+        os.close(handle)

@@ -4,28 +4,157 @@ Every git command runs as confined as those of an agent, because the repository'
 and an agent may have written them. A worktree that was added is given a repository of its own, which reads
 the objects of the real one and keeps everything new beside the copy: what a child agent commits, branches or
 breaks in there never reaches the repository that it came from.
+
+Finds the repository that a folder is in, by looking alone: no program is run, and no setting believed.
+
+What a command in the folder could have written is not trusted: a `.git` that leads elsewhere counts only
+where the place it leads to says so too, which nobody could write from inside.
 """
 
 import os
+import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Event
 
-from runlore.agents.workspace.output import NUL_SHOWN
-from runlore.agents.workspace.private_folder import is_filter, settings_text
-from runlore.agents.workspace.repository import WORKTREES_OF, Repository, open_folder, records_of
-from runlore.agents.workspace.safe_paths import folder_below, read_bytes
+from runlore.agents.workspace.copies import remove_tree
+from runlore.agents.workspace.permissions import is_within
+from runlore.agents.workspace.private_folder import NUL_SHOWN, is_filter, settings_text
+from runlore.agents.workspace.safe_paths import FOLDER_FLAGS, WORKTREES, folder_below, read_bytes
 from runlore.agents.workspace.shell import Command, CommandLimits, CommandRunner
-from runlore.agents.workspace.tree_removal import remove_tree
 from runlore.agents.workspace.worktree_slots import WorktreeSlot, new_file
+from runlore.atomic_write import temporary_file
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError
 from runlore.domain.text.safe_text import escape
 
+_POINTER_BYTES_MAX = 8_192
+_EXCLUDE_BYTES_MAX = 1024**2
+_EXCLUDED = f"{WORKTREES}/"
+WORKTREES_OF = "worktrees"
+_TRIES = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repository:
+    """Where a repository's files are (`top`), what git keeps for them (`git_dir`), and what it keeps for all
+    of its worktrees (`common`)."""
+
+    top: str
+    git_dir: str
+    common: str
+
+
+def repository_of(folder: str) -> Repository | None:
+    """The repository that a folder, told without links, is in; None where there is none that counts."""
+    top = folder
+    while True:
+        pointer = os.path.join(top, ".git")
+        try:
+            status = os.lstat(pointer)
+        except OSError:
+            above = os.path.dirname(top)
+            if above == top:
+                return None
+            top = above
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            return Repository(top=top, git_dir=pointer, common=pointer) if _is_git(pointer) else None
+        return _linked_repository(top) if stat.S_ISREG(status.st_mode) else None
+
+
+def records_of(common: str, copy: str) -> tuple[str, ...]:
+    """The names of what git keeps about a worktree at a place; more than one where one was left behind."""
+    found = []
+    with suppress(OSError), open_folder(common) as top, folder_below(top, (WORKTREES_OF,)) as folder:
+        for name in os.listdir(folder):
+            if _pointer(folder, name, "gitdir") == os.path.join(copy, ".git"):
+                found.append(name)
+    return tuple(sorted(found))
+
+
+def exclude_copies(common: str) -> None:
+    """Keep the copies of child agents out of what git calls untracked: one line, added once. What cannot be
+    read or written without following a link stays as it is."""
+    with suppress(OSError, RunloreError), open_folder(common) as folder:
+        with suppress(FileExistsError):
+            os.mkdir("info", 0o777, dir_fd=folder)
+        with folder_below(folder, ("info",)) as info:
+            for _ in range(_TRIES):
+                before = _exclude(info)
+                if _EXCLUDED.encode() in before.splitlines():
+                    return
+                gap = b"" if before.endswith(b"\n") or not before else b"\n"
+                if _replace_exclude(info, before, before + gap + _EXCLUDED.encode() + b"\n"):
+                    return
+
+
+@contextmanager
+def open_folder(path: str) -> Iterator[int]:
+    """A folder that is no link, held open."""
+    handle = os.open(path, FOLDER_FLAGS)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _linked_repository(top: str) -> Repository | None:
+    """A worktree of a repository elsewhere, where that one knows of it."""
+    with suppress(OSError), open_folder(top) as folder:
+        pointer = _pointer(folder, "", ".git")
+        if not pointer.startswith("gitdir: "):
+            return None
+        git_dir = os.path.realpath(os.path.join(top, pointer.removeprefix("gitdir: ")))
+        above, common = os.path.dirname(git_dir), os.path.dirname(os.path.dirname(git_dir))
+        # A repository inside of its own worktree is one that a command there made, and may change meanwhile.
+        if os.path.basename(above) != WORKTREES_OF or is_within(common, top) or not _is_git(common):
+            return None
+        with open_folder(git_dir) as kept:
+            knows = os.path.realpath(os.path.join(git_dir, _pointer(kept, "", "gitdir")))
+            shares = os.path.realpath(os.path.join(git_dir, _pointer(kept, "", "commondir")))
+        if knows == os.path.join(top, ".git") and shares == common:
+            return Repository(top=top, git_dir=git_dir, common=common)
+    return None
+
+
+def _is_git(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "HEAD")) and all(
+        os.path.isdir(os.path.join(folder, name)) for name in ("objects", "refs")
+    )
+
+
+def _pointer(folder: int, below: str, name: str) -> str:
+    """What a small file says in its first line; nothing where it is none."""
+    with suppress(OSError, RunloreError), folder_below(folder, (below,) if below else ()) as handle:
+        content, _ = read_bytes(handle, name, bytes_max=_POINTER_BYTES_MAX)
+        return os.fsdecode(content.partition(b"\n")[0])
+    return ""
+
+
+def _exclude(info: int) -> bytes:
+    try:
+        content, _ = read_bytes(info, "exclude", bytes_max=_EXCLUDE_BYTES_MAX)
+    except FileNotFoundError:
+        return b""
+    return content
+
+
+def _replace_exclude(info: int, before: bytes, after: bytes) -> bool:
+    """Put a new list in place, where it is still the one that was read."""
+    temporary = f"exclude.{secrets.token_hex(8)}"
+    with temporary_file(info, temporary, after, mode=0o666):
+        if _exclude(info) != before:
+            return False
+        os.rename(temporary, "exclude", src_dir_fd=info, dst_dir_fd=info)
+        return True
+
+
 OWN_REPOSITORY = "git"
-_SAFELY = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
+SAFELY = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
 _PLAINLY = (
     "--no-ext-diff",
     "--no-textconv",
@@ -112,10 +241,10 @@ class Git:
         with suppress(OSError, RunloreError), open_folder(self._repository.top) as top:
             here = ("--no-optional-locks", f"--work-tree={self._repository.top}")
             only = ("--", "/".join(added.prefix) or ".")
-            told = self._query(
+            status = self._query(
                 *here, *looking, *only, within=_Within(folder=top), chars_max=_STATUS_CHARS_MAX
             )
-            return told.count(NUL_SHOWN)
+            return status.count(NUL_SHOWN)
         return 0
 
     def forget(self, place: WorktreeSlot) -> None:
@@ -149,9 +278,9 @@ class Git:
             adding = (here, "add", "-A", "--ignore-errors", "--", ".", *but)
             is_in_time = self._run(*adding, within=within)[1]
             comparing = (here, "diff", "--cached", *_PLAINLY, added.commit, "--")
-            told = [f"[not compared: {escape(path)}, {size:,} bytes]\n" for path, size in large]
-            told += [] if is_in_time else [_NOT_IN_TIME]
-            return "".join(told) + self._query(*comparing, within=within, chars_max=chars_max)
+            lines = [f"[not compared: {escape(path)}, {size:,} bytes]\n" for path, size in large]
+            lines += [] if is_in_time else [_NOT_IN_TIME]
+            return "".join(lines) + self._query(*comparing, within=within, chars_max=chars_max)
         finally:
             os.close(copy)
             os.close(aside)
@@ -179,8 +308,8 @@ class Git:
                     new_file(info, "alternates", os.fsencode(self._objects) + b"\n")
             new_file(own, "HEAD", f"{commit}\n".encode())
             new_file(own, "packed-refs", refs.encode())
-            told = self._query("config", "--local", "--null", "--list").split(NUL_SHOWN)
-            pairs = [(name, value) for name, _, value in (entry.partition("\n") for entry in told)]
+            settings = self._query("config", "--local", "--null", "--list").split(NUL_SHOWN)
+            pairs = [(name, value) for name, _, value in (entry.partition("\n") for entry in settings)]
             kept = [pair for pair in pairs if pair[0] in _COPIED or is_filter(pair[0])]
             new_file(own, "config", settings_text([*_NEW_FORMAT, *kept]).encode())
             self._copy_index(record, own)
@@ -234,7 +363,7 @@ class Git:
 
         with open_folder(self._repository.common) as common, open_folder(self._repository.git_dir) as git_dir:
             command = Command(
-                argv=["git", *_SAFELY, f"--git-dir={self._repository.git_dir}", *arguments],
+                argv=["git", *SAFELY, f"--git-dir={self._repository.git_dir}", *arguments],
                 folder=common if within.folder is None else within.folder,
                 readable=(common, git_dir, *(() if within.folder is None else (within.folder,))),
                 writable=within.writable,

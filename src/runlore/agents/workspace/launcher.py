@@ -135,7 +135,7 @@ def _become(plan: dict[str, Any], problem: int) -> NoReturn:
             _drop_capabilities()
             _prctl(_PR_SET_NO_NEW_PRIVS, 1)
             if plan["abi"]:
-                _confine(plan)
+                _enter_sandbox(plan)
             if plan["filter"]:
                 _filter_calls(plan["filter"])
         _replace_self(plan["argv"], plan["environment"])
@@ -179,8 +179,8 @@ def _unshare() -> None:
             ("uid_map", f"{user} {user} 1"),
             ("gid_map", f"{group} {group} 1"),
         ):
-            with open(f"/proc/self/{name}", "w", encoding="ascii") as told:
-                told.write(text)
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
     _check(_libc().mount(None, b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None))
 
 
@@ -215,8 +215,8 @@ def _cover(path: bytes, is_whole: bool) -> None:
 
 def _limit_processes() -> None:
     """Keep a command that only multiplies from taking the system's last process. The superuser can."""
-    with open("/proc/loadavg", "rb") as told:
-        running = int(told.read().split()[3].partition(b"/")[2])
+    with open("/proc/loadavg", "rb") as file:
+        running = int(file.read().split()[3].partition(b"/")[2])
     most = running + PROCESSES_MAX
     for limit in resource.getrlimit(resource.RLIMIT_NPROC):
         if limit != resource.RLIM_INFINITY:
@@ -228,10 +228,10 @@ def _offer_memory() -> None:
     """Let the kernel end a command first where memory runs out, and not whoever wanted it. What may not be
     written here stays as it is."""
     try:
-        with open("/proc/self/oom_score_adj", "r+", encoding="ascii") as told:
-            offered = max(int(told.read()), OFFERED)
-            told.seek(0)
-            told.write(str(offered))
+        with open("/proc/self/oom_score_adj", "r+", encoding="ascii") as file:
+            offered = max(int(file.read()), OFFERED)
+            file.seek(0)
+            file.write(str(offered))
     except OSError:
         return
 
@@ -249,7 +249,7 @@ def _drop_capabilities() -> None:
             libc.prctl(_PR_CAPBSET_DROP, number(capability), number(0), number(0), number(0))
 
 
-def _confine(plan: dict[str, Any]) -> None:
+def _enter_sandbox(plan: dict[str, Any]) -> None:
     """Give up everything but what the plan names, for this process and all that come of it."""
     version = min(abi(), plan["abi"])
     if version < 1:
@@ -278,13 +278,13 @@ def _confine(plan: dict[str, Any]) -> None:
 def _filter_calls(program: bytes) -> None:
     """Give up the calls that a program of the kernel's filter denies, for all that come of this process."""
     kept = ctypes.create_string_buffer(program, len(program))
-    told = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(kept)))
-    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(told))
+    argument = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(kept)))
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(argument))
 
 
 def _named_paths(plan: dict[str, Any]) -> list[tuple[str, int]]:
-    told = (("paths", READ), ("devices", DEVICE), ("shared", SHARED))
-    return [(path, rights) for kind, rights in told for path in plan[kind]]
+    kinds = (("paths", READ), ("devices", DEVICE), ("shared", SHARED))
+    return [(path, rights) for kind, rights in kinds for path in plan[kind]]
 
 
 def _allow(ruleset: int, handle: int, rights: int) -> None:
@@ -387,8 +387,8 @@ def _children() -> Iterator[int]:
     me = str(os.getpid()).encode()
     for number in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
         try:
-            with open(f"/proc/{number}/stat", "rb", buffering=0) as told:
-                fields = told.read().rpartition(b")")[2].split()
+            with open(f"/proc/{number}/stat", "rb", buffering=0) as file:
+                fields = file.read().rpartition(b")")[2].split()
         except OSError:
             continue
         if fields[1:2] == [me]:

@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
+from runlore.agents.workspace.copies import remove_tree
 from runlore.agents.workspace.permissions import is_within
 from runlore.agents.workspace.safe_paths import OpenHandle, folder_below, read_bytes
-from runlore.agents.workspace.tree_removal import remove_tree
 from runlore.atomic_write import temporary_file
 from runlore.domain import limits
 from runlore.domain.agent import obeyed_files as table

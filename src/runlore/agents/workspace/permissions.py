@@ -122,7 +122,6 @@ def _safely(wanted: Iterable[str], working_folder: str) -> Iterator[str]:
 
 
 def _leads_out(path: str, working_folder: str) -> bool:
-    """Whether a path leads through the working folder and out of it again."""
     return _leads_through(path, working_folder) and not is_within(os.path.realpath(path), working_folder)
 
 

@@ -114,8 +114,8 @@ def _about_signals(processor: _Processor, watcher: int) -> Iterator[bytes]:
         denied = [_deny(_IS, who, errno.EPERM) for who in (watcher, group, _EVERYBODY)]
         yield from _where(number, 0, *(step for pair in denied for step in pair))
     for number in processor.control:
-        told = _of(2, watcher, group)
-        named = (_step(_IS, _SET_OWNER, otherwise=len(told)), *told)
+        rules = _of(2, watcher, group)
+        named = (_step(_IS, _SET_OWNER, otherwise=len(rules)), *rules)
         yield from _where(number, 1, *_deny(_IS, _SET_OWNER_UNSEEN, errno.EPERM), *named)
     unseen = [_deny(_IS, asked, errno.EPERM) for asked in _SET_OWNER_OF_SOCKET]
     yield from _where(processor.device, 1, *(step for pair in unseen for step in pair))
@@ -138,8 +138,8 @@ def _about_sockets(processor: _Processor) -> Iterator[bytes]:
 
 def _where(number: int, argument: int, *steps: bytes) -> tuple[bytes, ...]:
     """Steps for one call, with one of its arguments loaded; what they say nothing of is allowed."""
-    told = (_step(_LOAD, _ARGUMENTS[argument]), *steps, _step(_RETURN, _ALLOW))
-    return _step(_IS, number, otherwise=len(told)), *told
+    program = (_step(_LOAD, _ARGUMENTS[argument]), *steps, _step(_RETURN, _ALLOW))
+    return _step(_IS, number, otherwise=len(program)), *program
 
 
 def _of(argument: int, *values: int) -> tuple[bytes, ...]:

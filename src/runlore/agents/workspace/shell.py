@@ -27,9 +27,8 @@ from types import CodeType
 from typing import Any, BinaryIO
 
 from runlore.agents.workspace import launcher
-from runlore.agents.workspace.output import Output
 from runlore.agents.workspace.permissions import DEVICES, SHARED, CommandPermissions
-from runlore.agents.workspace.private_folder import PrivateFolder, git_settings
+from runlore.agents.workspace.private_folder import Output, PrivateFolder, git_settings
 from runlore.agents.workspace.safe_paths import translate_errors
 from runlore.agents.workspace.seccomp import call_filter
 from runlore.domain import limits
@@ -268,11 +267,11 @@ class _RunningCommand:
             self._bounds.on_output(text)
 
     def _result(self) -> ShellResult:
-        told = self._told.decode(errors="replace").split("\n")
-        ends = [line.partition(" ")[2] for line in told if line.startswith("exit ")]
+        lines = self._told.decode(errors="replace").split("\n")
+        ends = [line.partition(" ")[2] for line in lines if line.startswith("exit ")]
         code = int(ends[0]) if ends and not self._why else None
         if code is None and not self._why:
-            problems = [line.partition(" ")[2] for line in told if line.startswith("failed ")]
+            problems = [line.partition(" ")[2] for line in lines if line.startswith("failed ")]
             raise _not_started(problems[0] if problems else "what watches over it was ended")
         return ShellResult(
             output=self._kept.text,

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
+from runlore.agents.workspace.copies import remove_tree
 from runlore.agents.workspace.safe_paths import FOLDER_FLAGS, NEW_FLAGS, WORKTREES, folder_below, read_bytes
-from runlore.agents.workspace.tree_removal import remove_tree
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, RunloreError
 from runlore.domain.suggesting.naming import slug
@@ -68,13 +68,11 @@ class WorktreeSlot:
             return os.dup(handle)
 
     def make_aside(self, name: str) -> int:
-        """A new folder in the one beside the copy, for whoever closes it."""
         with folder_below(self.handle, (self.aside_name,)) as aside:
             os.mkdir(name, 0o700, dir_fd=aside)
             return os.open(name, FOLDER_FLAGS, dir_fd=aside)
 
     def remove_aside(self, name: str) -> None:
-        """Remove a folder from the one beside the copy."""
         with folder_below(self.handle, (self.aside_name,)) as aside:
             remove_tree(aside, name)
 
@@ -84,7 +82,6 @@ class WorktreeSlot:
         os.mkdir(self.name, 0o700, dir_fd=self.handle)
 
     def remove(self) -> None:
-        """Remove the copy, then what is beside it."""
         remove_tree(self.handle, self.name)
         remove_tree(self.handle, self.aside_name)
 

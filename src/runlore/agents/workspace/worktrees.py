@@ -10,10 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from runlore.agents.workspace.copies import Copied, changes, copy_tree
-from runlore.agents.workspace.git import OWN_REPOSITORY, AddedWorktree, Git
+from runlore.agents.workspace.git import (
+    OWN_REPOSITORY,
+    AddedWorktree,
+    Git,
+    Repository,
+    exclude_copies,
+    open_folder,
+    repository_of,
+)
 from runlore.agents.workspace.local_workspace import ExtraAccess, LocalWorkspace, open_workspace
 from runlore.agents.workspace.permissions import build_permissions, is_within
-from runlore.agents.workspace.repository import Repository, exclude_copies, open_folder, repository_of
 from runlore.agents.workspace.safe_paths import WORKTREES, OpenHandle, folder_below, translate_errors
 from runlore.agents.workspace.shell import CommandRunner
 from runlore.agents.workspace.worktree_slots import OpenFolder, WorktreeSlot, list_slots, take_slot
@@ -44,10 +51,10 @@ class LocalWorkspaces:
         self._home = os.path.realpath(own.get("HOME") or os.path.expanduser("~"))
 
         def shell(folder: str = "") -> CommandRunner:
-            told = build_permissions(
+            permissions = build_permissions(
                 own, readable=readable, kept_out=kept, working_folder=folder, local_sockets=local_sockets
             )
-            return CommandRunner(told)
+            return CommandRunner(permissions)
 
         self._shell = shell
 
@@ -152,11 +159,11 @@ class LocalWorktree:
         if self._by_git is not None:
             git, added = self._by_git
             missing = git.count_uncommitted(added)
-            told = "The copy is of the last commit; what was changed or is new since is not in it"
+            remark = "The copy is of the last commit; what was changed or is new since is not in it"
         else:
             missing = len(self.left_out)
-            told = "Links that lead out of the folder, pipes and devices are not in the copy"
-        return f"{told} ({missing:,} in all)." if missing else ""
+            remark = "Links that lead out of the folder, pipes and devices are not in the copy"
+        return f"{remark} ({missing:,} in all)." if missing else ""
 
     @property
     def left_out(self) -> tuple[str, ...]:

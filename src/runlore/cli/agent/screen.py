@@ -12,7 +12,6 @@ import orjson
 
 from runlore.cli.tables.table_cells import plural
 from runlore.cli.terminal import escape_spoken, let_go, say, say_spoken, write_spoken
-from runlore.daemon import answers
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.journal import EventType, text_of
@@ -50,7 +49,7 @@ class Screen:
     def show_event(self, event: ops.RunEvent) -> None:
         if self._hidden:
             return
-        text = answers.text_of_event(event.data)
+        text = text_of(event.data)
         if event.kind is ops.RunEventKind.TEXT:
             # A piece of a message as it comes; where nobody watches, the whole is enough.
             if self._is_watched:

@@ -7,6 +7,7 @@ from itertools import groupby
 from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, lines, text
 from runlore.cli.tables.table_cells import plural, time_text
 from runlore.daemon.mining.findings import Example
+from runlore.domain.detectors.match import Heuristic
 from runlore.domain.detectors.mined import Outcome, Step
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.text.excerpt import excerpt
@@ -16,6 +17,14 @@ _EVIDENCE_SHOWN_MAX = 8
 _PROJECTS_NAMED_MAX = 3
 _NUMBERS_SHOWN_MAX = 24
 _SEARCHED_CHARS_MAX = 2_000
+KIND_WORDS = {
+    Heuristic.MULTI_STEP: "several steps in a row",
+    Heuristic.ERROR_RECOVERY: "the way out of an error",
+    Heuristic.USER_CORRECTION: "corrected by you",
+    Heuristic.REPEATED_ACTION: "done again and again",
+    Heuristic.EXPLICIT_INSTRUCTION: "asked for by you",
+    Heuristic.CROSS_SESSION: "done in several sessions",
+}
 _MARKS = {
     Outcome.SUCCEEDED: ("✓", "worked"),
     Outcome.FAILED: ("✕", "failed"),
@@ -79,7 +88,7 @@ def _head(suggestion: Suggestion) -> Markup:
     )
     badges = element(
         "p",
-        element("span", text(suggestion.heuristic.value), class_="badge"),
+        element("span", text(KIND_WORDS[suggestion.heuristic]), class_="badge"),
         element("span", text("from outside"), class_="badge taint")
         if suggestion.provenance.tainted
         else NOTHING,

@@ -1,5 +1,7 @@
 "use strict";
-// Puts a button behind each command that copies it. Without it a click takes the whole command.
+// Puts a button behind each command that copies it, and marks the one that was copied last.
+// Without it a click takes the whole command.
+let copied = null;
 for (const code of document.querySelectorAll("code.copied")) {
   const button = document.createElement("button");
   button.type = "button";
@@ -13,8 +15,9 @@ for (const code of document.querySelectorAll("code.copied")) {
       getSelection().selectAllChildren(code);
       if (!document.execCommand("copy")) return;
     }
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = "Copy"), 1500);
+    if (copied) copied.textContent = "Copy";
+    copied = button;
+    copied.textContent = "Copied";
   });
   (code.closest("pre") ?? code).after(button);
 }

@@ -7,26 +7,32 @@ else, and it says all it has to say without the script, which only filters.
 
 import base64
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from importlib import resources
 
-from runlore.cli.report.cards import anchor, card, inline, write_command
+from runlore.cli.report.cards import KIND_WORDS, anchor, card, inline, write_command
 from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, raw, text
 from runlore.cli.report.plots import Bar, Series, beside, make_series, over_time
 from runlore.cli.tables.learn_tables import agent_title
-from runlore.cli.tables.table_cells import plural
+from runlore.cli.tables.table_cells import kind_text, plural
 from runlore.daemon.mining.findings import AgentRead, Day, LearnFindings, ReadingSummary
 from runlore.domain.detectors.match import Heuristic
+from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import Record
 from runlore.domain.statements.ranks import Rank, confidence_reasons, rank_of, sessions_of
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.taint import Provenance
+from runlore.domain.text.excerpt import excerpt
+from runlore.domain.worth.repeats import Repeats, find_repeats
 
 _TITLE = "What your sessions teach"
 _UNREAD_SHOWN_MAX = 200
 _STATEMENTS_SHOWN_MAX = 200
 _SIDE_SHOWN_MAX = 20
+_REPEATS_SHOWN_MAX = 10
+_REPEAT_CHARS_MAX = 400
 # So many sentences are read before any other is unfolded.
 _FIRST_SHOWN = 10
 # A longer table would hide the cards below it.
@@ -35,6 +41,7 @@ _GLANCE_OPEN_MAX = 12
 
 def page(findings: LearnFindings, *, made_at: datetime, is_stored: bool) -> str:
     """The whole page as a text. `is_stored` says whether the suggestions wait in a store."""
+    repeats = _find_repeats(findings)
     body = element(
         "body",
         element("a", text("Skip to what was found"), href="#suggestions", class_="skip"),
@@ -48,7 +55,8 @@ def page(findings: LearnFindings, *, made_at: datetime, is_stored: bool) -> str:
                 class_="sides",
             ),
             _suggestions(findings, is_stored=is_stored),
-            _plots(findings),
+            _said_again(repeats),
+            _plots(findings, repeats),
             _reading(findings.reading),
         ),
         element("footer", element("p", text("Made by Runlore on this machine. Nothing was sent anywhere."))),
@@ -135,13 +143,48 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
-def _plots(findings: LearnFindings) -> Markup:
+def _find_repeats(findings: LearnFindings) -> Repeats:
+    runs = findings.heard.runs
+    opened_at = {run.run_id: run.started_at for run in runs if run.started_at is not None}
+    return find_repeats((said for run in runs for said in run.said), opened_at)
+
+
+def _said_again(repeats: Repeats) -> Markup:
+    """What a person told their agents in several sessions: what a memory would spare them."""
+    if not repeats.items:
+        return NOTHING
+    items = [
+        element(
+            "li",
+            text(excerpt(redact_text(each.text).text, _REPEAT_CHARS_MAX)),
+            element(
+                "p",
+                text(
+                    f"in {plural(len(each.session_ids), 'session')},"
+                    f" from {_day(each.first_at)} to {_day(each.last_at)}"
+                ),
+                class_="where",
+            ),
+        )
+        for each in repeats.items[:_REPEATS_SHOWN_MAX]
+    ]
+    more = len(repeats.items) - len(items)
+    return element(
+        "section",
+        element("h2", text("What you said again"), id="repeats"),
+        element("p", text("Told to an agent in more than one session, most often first."), class_="none"),
+        element("ol", *items, class_="found panel"),
+        element("p", text(f"And {more:,} more.")) if more else NOTHING,
+    )
+
+
+def _plots(findings: LearnFindings, repeats: Repeats) -> Markup:
     days = findings.days
     by_agent: dict[str, dict[date, int]] = {}
     for day in days:
         for agent, count in day.by_agent.items():
             by_agent.setdefault(agent, {})[day.day] = count
-    heuristics = _heuristics(findings.suggestions)
+    failures = over_time("Failures", "commands that failed", [_series("failed", "bad", days, "failures")])
     return element(
         "section",
         element("h2", text("Over time")),
@@ -150,7 +193,7 @@ def _plots(findings: LearnFindings) -> Markup:
             over_time(
                 "Commands", "what agents ran, by agent; looking around is not counted", make_series(by_agent)
             ),
-            over_time("Failures", "commands that failed", [_series("failed", "bad", days, "failures")]),
+            failures if any(day.failures for day in days) else NOTHING,
             over_time(
                 "Repeats",
                 "commands that had been run before, with whatever values",
@@ -163,12 +206,16 @@ def _plots(findings: LearnFindings) -> Markup:
                     ),
                 ],
             ),
+            _repeats_plot(repeats) if repeats.items else NOTHING,
             element(
                 "div",
                 beside(
                     "Suggestions",
                     "by what found them",
-                    [Bar(name=name, number=count, colour="c3") for name, count in heuristics.items()],
+                    [
+                        Bar(name=KIND_WORDS[kind], number=count, colour="c3")
+                        for kind, count in _count_kinds(findings.suggestions).items()
+                    ],
                 ),
                 beside(
                     "Runs",
@@ -182,15 +229,28 @@ def _plots(findings: LearnFindings) -> Markup:
     )
 
 
+def _repeats_plot(repeats: Repeats) -> Markup:
+    again: Counter[date] = Counter()
+    new: Counter[date] = Counter()
+    for run_id, at in repeats.opened_at.items():
+        (again if run_id in repeats.repeating else new)[at.date()] += 1
+    return over_time(
+        "Said again",
+        "requests that told an agent what an earlier session had been told",
+        [
+            Series(name="said again", colour="c2", counts=again),
+            Series(name="new", colour="c0", counts=new),
+        ],
+    )
+
+
 def _series(name: str, colour: str, days: Sequence[Day], field: str) -> Series:
     return Series(name=name, colour=colour, counts={day.day: getattr(day, field) for day in days})
 
 
-def _heuristics(suggestions: Iterable[Suggestion]) -> Mapping[str, int]:
-    counts: dict[str, int] = {}
-    for suggestion in suggestions:
-        counts[suggestion.heuristic.value] = counts.get(suggestion.heuristic.value, 0) + 1
-    return {each.value: counts[each.value] for each in Heuristic if each.value in counts}
+def _count_kinds(suggestions: Iterable[Suggestion]) -> Mapping[Heuristic, int]:
+    counts = Counter(suggestion.heuristic for suggestion in suggestions)
+    return {each: counts[each] for each in Heuristic if each in counts}
 
 
 def _procedures(found: Sequence[Suggestion]) -> Markup:
@@ -237,8 +297,8 @@ def _filter(found: Sequence[Suggestion]) -> Markup:
     choices = [
         element("option", text("every kind"), value=""),
         *(
-            element("option", text(f"{name} ({count})"), value=name)
-            for name, count in _heuristics(found).items()
+            element("option", text(f"{KIND_WORDS[kind]} ({count})"), value=kind)
+            for kind, count in _count_kinds(found).items()
         ),
     ]
     return element(
@@ -267,7 +327,7 @@ def _glance(found: Sequence[Suggestion]) -> Markup:
                 if each.provenance.tainted
                 else NOTHING,
             ),
-            element("td", text(each.heuristic.value)),
+            element("td", text(KIND_WORDS[each.heuristic])),
             element("td", text(f"{each.times:,}")),
             element("td", text(f"{each.sessions:,}")),
             element("td", text(each.score.points)),
@@ -331,13 +391,13 @@ def _statement_list(found: Sequence[Record]) -> Markup:
 
 def _statement(record: Record) -> Markup:
     """A sentence, and under it what it is taken for, why, and where it was said."""
-    about = f"{record.kind.value} of the {record.scope.kind.value}, confidence {record.confidence}"
+    reasons = confidence_reasons(record, with_points=False)
     return element(
         "li",
         element("q", inline(record.summary)),
         _outside(record.provenance),
-        element("p", text(about), class_="where"),
-        element("ul", *(element("li", text(why)) for why in confidence_reasons(record)), class_="reasons"),
+        element("p", text(kind_text(record.kind, record.scope)), class_="where"),
+        element("ul", *(element("li", text(why)) for why in reasons), class_="reasons"),
         element(
             "p", text(f"Said in {plural(sessions_of(record), 'session')} "), _said_in(record), class_="where"
         ),

@@ -5,8 +5,8 @@ import stat
 from contextlib import suppress
 from typing import Annotated
 
-from runlore.cli import input_files, options
-from runlore.cli.invocation import Invocation
+from runlore.cli import options
+from runlore.cli.invocation import Invocation, asks
 from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
 from runlore.cli.tables import library_tables
 from runlore.cli.tables.mount_tables import show_left_behind, some_of
@@ -377,15 +377,12 @@ def undo(
     call.answer(answers.write(undone), lambda: library_tables.show_undone(undone))
 
 
-def curations(
-    call: Invocation,
-    limit: options.LimitOption = limits.LIST_LIMIT_DEFAULT,
-) -> None:
+@asks(library_tables.show_curations)
+def list_curations(limit: options.LimitOption = limits.LIST_LIMIT_DEFAULT) -> None:
     """List what curation did, the newest first.
 
     Each can be undone by its id.
     """
-    call.ask(lambda operations: operations.list_curations(limit), library_tables.show_curations)
 
 
 SKILL_FILE = "SKILL.md"
@@ -414,7 +411,7 @@ def import_skill(
     is_folder = path != "-" and os.path.isdir(path)
     file = os.path.join(path, SKILL_FILE) if is_folder else path
     request = ops.ImportSkill(
-        text=input_files.text_of(
+        text=options.text_of(
             file,
             mib_max=_FILE_MIB_MAX,
             too_large="it is not a skill",

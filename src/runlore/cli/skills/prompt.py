@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import typer
 
+from runlore.cli.tables.library_tables import seen_text
 from runlore.cli.tables.table_cells import plural
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain.lazy import dataclass
@@ -88,20 +89,21 @@ def ask_about(
 
 
 def show_preview(stored: StoredSuggestion, *, place: str = "") -> None:
-    """What would be saved. Texts are wrapped; commands are not, so that they can be copied."""
+    """What would be saved."""
     suggestion = stored.suggestion
     say("")
     say(f"Skill suggestion{f' {place}' if place else ''}: {suggestion.name}", "bold")
-    _show_text(suggestion.description)
-    say(f"   Detected by: {suggestion.heuristic.value}")
-    if suggestion.commands:
-        say("   Commands:")
+    say(f"   seen {seen_text(suggestion)}", "dim")
+    # What stands in its text is not said twice.
+    if suggestion.description not in suggestion.body:
+        _show_text(suggestion.description)
     for command in suggestion.commands:
-        say(f"     • {command}", is_code=True)
+        if command not in suggestion.body:
+            say(f"     • {command}", is_code=True)
     is_outside = suggestion.provenance.tainted
     if is_outside:
         say(f"   From outside: {', '.join(suggestion.provenance.sources)}", "red")
-    say("   ── Preview ──", "dim")
+    say("")
     lines = suggestion.body.splitlines()
     shown = lines if is_outside else lines[:PREVIEW_LINES_MAX]
     for line in shown:

@@ -195,7 +195,6 @@ def _live_ids(operations: ops.Operations) -> frozenset[SkillId]:
 
 
 def _suggestion_of(operations: ops.Operations, name: str, skill: Skill | None) -> StoredSuggestion:
-    """The suggestion that a skill was learned from, or the one of a name or id."""
     if skill is None:
         return operations.get_suggestion(name)
     if skill.suggestion_id is None:

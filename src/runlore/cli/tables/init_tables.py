@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from runlore.cli.tables.learn_tables import agent_title
-from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX
+from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX, seen_text
 from runlore.cli.tables.service_tables import agent_text, number_at
 from runlore.cli.tables.table_cells import plural, short_path
 from runlore.cli.terminal import Column, say, show_table
@@ -31,12 +31,12 @@ _TEXT = (Column(wraps=True),)
 
 @dataclass(frozen=True, kw_only=True)
 class MachineState:
-    """What lies on this machine, and what of it is set up. Of `sources` the `newest` are read, and `unread`
-    are those of them with something new; `teaches` is what they would, while nothing of it is stored."""
+    """What lies on this machine, and what of it is set up. Of `sources` with something new the newest are
+    `unread`, and so many are left for `later`; `teaches` is what those would, while nothing is stored."""
 
     sources: "tuple[TranscriptSource, ...]" = ()
-    newest: "tuple[TranscriptSource, ...]" = ()
     unread: "tuple[TranscriptSource, ...]" = ()
+    later: int = 0
     teaches: "DryRun | None" = None
     state_root: str = ""
     status: "Status | None" = None
@@ -86,7 +86,7 @@ def show_found(state: MachineState) -> None:
         say("No session of any agent was found. Transcripts are looked for in:")
         for place in looked_at():
             say(f"  {short_path(place)}", "dim")
-        say("Name a folder where yours are: `runlore learn PATH`. `make tour` shows it with some.", "dim")
+        say("If yours are elsewhere: `runlore learn PATH`. `make tour` shows it with some.", "dim")
     elif state.teaches:
         _show_teaches(state, state.teaches)
     else:
@@ -171,6 +171,8 @@ def show_end(taken: Sequence[SetupStep], *, stopped: bool) -> None:
 
 def learn_preview(state: MachineState) -> tuple[str, ...]:
     told = "What your agents said and did there" if state.teaches else "What is new in your sessions"
+    if state.later and not state.teaches:
+        told = f"What is new in the newest {len(state.unread):,} of them"
     return (
         f"{told} goes into {short_path(state.state_root)}, which only you can read."
         " Secrets are left out, and nothing is sent anywhere.",
@@ -178,8 +180,8 @@ def learn_preview(state: MachineState) -> tuple[str, ...]:
 
 
 def review_preview(state: MachineState) -> tuple[str, ...]:
-    wait = "thing waits" if state.waiting == 1 else "things wait"
-    return (f"{state.waiting:,} {wait} for you; none is used before you say yes to it.",)
+    waits = "1 thing waits" if state.waiting == 1 else f"{state.waiting:,} things wait"
+    return (f"{waits} for you. You see each, and none is used before you say yes.",)
 
 
 def save_preview(state: MachineState) -> tuple[str, ...]:
@@ -200,7 +202,8 @@ def connect_preview(changes: "Sequence[FileChange]") -> tuple[str, ...]:
         " Runlore runs in the background for that.",
         *(
             f"{'makes' if change.before is None else 'changes'} {short_path(change.path)},"
-            f" {plural(sum(line[:1] == '+' for line in change.diff()[2:]), 'line')} more"
+            f" {plural(sum(line[:1] == '+' for line in change.diff()[2:]), 'line')}"
+            f"{'' if change.before is None else ' more'}"
             for change in changes
         ),
     )
@@ -216,8 +219,9 @@ def _show_teaches(state: MachineState, teaches: "DryRun") -> None:
     projects = len({project for project in findings.heard.projects.values() if project})
     where = f" in {plural(projects, 'project')}" if projects else ""
     say(f"Found {' and '.join(agents) or 'no'} {_noun(findings.reading.sessions)}{where}.", "bold")
-    if more := len(state.sources) - len(state.newest):
-        say(f"Read were the newest; `runlore learn` reads {plural(more, 'older file')}, too.", "dim")
+    if state.later:
+        older = plural(state.later, "older transcript")
+        say(f"These are the newest; {older} can be read later, by `runlore learn`.", "dim")
     _show_suggestions(findings.suggestions)
     statements = findings.statements
     if statements:
@@ -243,8 +247,7 @@ def _show_suggestions(found: Sequence[Suggestion]) -> None:
         outside = ", from outside" if each.provenance.tainted else ""
         say(f"  {each.name}", "cyan")
         _show_text(excerpt(each.description, DESCRIPTION_CHARS_MAX), indent=4)
-        seen = f"{plural(each.times, 'time')} in {plural(each.sessions, 'session')}"
-        _show_text(f"seen {seen}{last}{where}{outside}", indent=4, style="dim")
+        _show_text(f"seen {seen_text(each)}{last}{where}{outside}", indent=4, style="dim")
     _show_more(len(found) - _SUGGESTIONS_SHOWN)
 
 
@@ -274,7 +277,8 @@ def _files_text(state: MachineState) -> str:
 
 
 def _new_text(state: MachineState) -> str:
-    return f"{len(state.unread):,} with something new" if state.unread else "nothing new in them"
+    new = len(state.unread) + state.later
+    return f"{new:,} with something new" if new else "nothing new in them"
 
 
 def _noun(sessions: int) -> str:

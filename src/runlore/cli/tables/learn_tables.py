@@ -102,14 +102,10 @@ def show_learned(told: StoringRun, paths: Sequence[str], *, report: str | None) 
     _show_beyond(stored.beyond_retention)
     _show_decided(queue.decided)
     _show_found(answer)
-    if answer.candidates:
-        say(f"{plural(answer.candidates, 'learning candidate')} came of what you asked to keep or remember.")
     if told.statements:
         first = excerpt(told.statements[0].summary, DESCRIPTION_CHARS_MAX)
         say(f'Found {plural(len(told.statements), "sentence")} of your own words, the first: "{first}"')
-    if answer.statements:
-        say(f"Waiting for review: {plural(answer.statements, 'sentence')} of your own words.")
-    if answer.candidates or answer.statements:
+    if told.statements or answer.statements:
         _show_next("runlore inbox", "shows what waits")
     if answer.enhancing:
         say(f"{plural(answer.enhancing, 'suggestion')} will be improved by the model in the background.")
@@ -142,7 +138,6 @@ def _show_found(answer: ops.SuggestAnswer) -> None:
 
 
 def agent_title(name: str) -> str:
-    """The name that an agent has among people."""
     return AGENTS[name].title if name in AGENTS else name
 
 
@@ -203,7 +198,7 @@ def _show_statements(statements: Sequence[Record]) -> None:
         sessions = sessions_of(record)
         often = f", in {plural(sessions, 'session')}" if sessions > 1 else ""
         text = excerpt(record.summary, DESCRIPTION_CHARS_MAX)
-        say(f"  {text}  ({record.kind}, confidence {record.confidence}{often})")
+        say(f"  {text}  ({record.kind}{often})")
     more = len(statements) - STATEMENTS_SHOWN_MAX
     if more > 0:
         say(f"  and {more:,} more: --json tells all of them", "dim")

@@ -13,7 +13,14 @@ from runlore.cli.tables.record_tables import (
     verdict_rows,
     verdict_word,
 )
-from runlore.cli.tables.table_cells import FIELDS, end_list, field_rows, plural, scope_text, time_text
+from runlore.cli.tables.table_cells import (
+    FIELDS,
+    field_rows,
+    plural,
+    scope_text,
+    show_page,
+    time_text,
+)
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain.records.visibility import hidden_because
 from runlore.domain.statements.ranks import confidence_reasons
@@ -30,51 +37,34 @@ _SUMMARY = Column(title="SUMMARY", wraps=True)
 
 
 def show_candidates(page: ops.Page, names: Mapping[str, str]) -> None:
-    if not page.items:
-        say("No candidates match.", "dim")
-        return
-    show_table(
+    show_page(
+        page,
+        "No candidates match.",
         ["ID", "KIND", "SCOPE", "STATE", Column(title="AUTOMATION", labelled=True), _SUMMARY],
-        [
-            (
-                r.record_id,
-                r.kind,
-                scope_text(r.scope, names),
-                state_cell(r),
-                verdict_word(r),
-                cut_summary(r),
-            )
-            for r in page.items
-        ],
+        lambda r: (*_cells(r, names), verdict_word(r), cut_summary(r)),
+        then="What waits, the newest first. `runlore inbox` decides on it.",
+        has_places=True,
     )
-    end_list(page.next_cursor, "What waits, the newest first. `runlore inbox` decides on it.")
 
 
 def show_learnings(page: ops.Page, names: Mapping[str, str]) -> None:
-    if not page.items:
-        say("No learnings match.", "dim")
-        return
-    show_table(
-        [
-            *("ID", "KIND", "SCOPE", "STATE"),
-            *(Column(title=title, labelled=True) for title in ("TIER", "DECISION", "VERIFICATION")),
-            _SUMMARY,
-        ],
-        [
-            (
-                record.record_id,
-                record.kind,
-                scope_text(record.scope, names),
-                state_cell(record),
-                record.publish_tier or "-",
-                record.policy_decision or "-",
-                record.verification_status,
-                cut_summary(record),
-            )
-            for record in page.items
-        ],
+    labelled = (Column(title=title, labelled=True) for title in ("TIER", "DECISION", "VERIFICATION"))
+    show_page(
+        page,
+        "No learnings match.",
+        ["ID", "KIND", "SCOPE", "STATE", *labelled, _SUMMARY],
+        lambda r: (*_cells(r, names), *_publication(r), cut_summary(r)),
+        then=RECORDS_NEXT,
+        has_places=True,
     )
-    end_list(page.next_cursor, RECORDS_NEXT)
+
+
+def _cells(record: Record, names: Mapping[str, str]) -> tuple[Cell, ...]:
+    return record.record_id, record.kind, scope_text(record.scope, names), state_cell(record)
+
+
+def _publication(record: Record) -> tuple[str, ...]:
+    return record.publish_tier or "-", record.policy_decision or "-", record.verification_status
 
 
 def show_learning(record: Record, now: datetime) -> None:
@@ -118,15 +108,24 @@ def show_feedback(record: Record) -> None:
 
 
 def show_revoked(answer: ops.Revoked, *, on_stderr: bool = False) -> None:
-    if not answer.items:
-        say("No active learning matches.", "dim", on_stderr=on_stderr)
-        return
     deed = "Would revoke" if answer.dry_run else "Revoked"
-    show_table(
-        (Column(), Column(), Column(wraps=True)),
-        [(deed, record.record_id, cut_summary(record)) for record in answer.items],
-        on_stderr=on_stderr,
-    )
+    _show_matched(answer, deed, "No active learning matches.", on_stderr=on_stderr)
+
+
+def show_cleared(answer: ops.Cleared, *, on_stderr: bool = False) -> None:
+    deed = "Would clear" if answer.dry_run else "Cleared"
+    _show_matched(answer, deed, "Nothing is marked for it alone.", on_stderr=on_stderr)
+
+
+def _show_matched(answer: ops.Revoked | ops.Cleared, deed: str, nothing: str, *, on_stderr: bool) -> None:
+    rows = [
+        *((deed, str(record.record_id), cut_summary(record)) for record in answer.items),
+        *((deed, *each.split(" ", 1)) for each in answer.others),
+    ]
+    if not rows:
+        say(nothing, "dim", on_stderr=on_stderr)
+        return
+    show_table((Column(), Column(), Column(wraps=True)), rows, on_stderr=on_stderr)
 
 
 def show_backfill(answer: ops.BackfillAnswer) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from runlore.cli.tables.mount_tables import some_of
-from runlore.cli.tables.table_cells import FIELDS, end_list, plural, time_text
+from runlore.cli.tables.table_cells import FIELDS, end_list, plural, show_page, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.skill import Skill, SkillState
 from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationKind
@@ -122,18 +122,13 @@ def show_curations(curations: Sequence[Curation]) -> None:
 
 
 def show_log(log: ops.SkillLog, name: str | None = None) -> None:
-    if not log.items:
-        nothing = "Nothing has happened to skills yet."
-        say(f"Nothing is known of a skill called {name}." if name is not None else nothing, "dim")
-        return
-    show_table(
+    nothing = "Nothing has happened to skills yet."
+    show_page(
+        log,
+        f"Nothing is known of a skill called {name}." if name is not None else nothing,
         ["TIME", "WHAT", "NAME", "BY", Column(title="WHY", wraps=True)],
-        [
-            (time_text(event.at), event.kind.value, event.name, event.actor, event.reason)
-            for event in log.items
-        ],
+        lambda event: (time_text(event.at), event.kind.value, event.name, event.actor, event.reason),
     )
-    end_list(log.next_cursor)
 
 
 def state_cell(skill: Skill) -> Cell:
@@ -215,31 +210,16 @@ _SUGGESTION_STYLES = {
 
 
 def show_suggestions(page: ops.SuggestionPage) -> None:
-    if not page.items:
-        say("No suggestions match. `runlore learn` looks for skills in transcripts.", "dim")
-        return
-    show_table(
-        [
-            "NAME",
-            Column(title="SCORE", labelled=True, right=True),
-            *("SEEN", "DETECTOR", "STATE"),
-            Column(title="DESCRIPTION", wraps=True),
-        ],
-        [
-            (
-                stored.suggestion.name,
-                str(stored.suggestion.score.points),
-                _seen_text(stored.suggestion),
-                stored.suggestion.heuristic.value,
-                _state(stored),
-                excerpt(stored.suggestion.description, DESCRIPTION_CHARS_MAX),
-            )
-            for stored in page.items
-        ],
-    )
-    end_list(
-        page.next_cursor,
-        "Suggested skills, the best first. `runlore skill save NAME` keeps one, `skill skip NAME` does not.",
+    show_page(
+        page,
+        "No suggestions match. `runlore learn` looks for skills in transcripts.",
+        ["NAME", "SEEN", "STATE", Column(title="DESCRIPTION", wraps=True)],
+        lambda stored: (
+            *(stored.suggestion.name, seen_text(stored.suggestion), _state(stored)),
+            excerpt(stored.suggestion.description, DESCRIPTION_CHARS_MAX),
+        ),
+        then="Suggested skills, the best first. `runlore skill save NAME` keeps one, `skill skip NAME` does"
+        " not.",
     )
 
 
@@ -261,7 +241,7 @@ def show_reset(stored: StoredSuggestion) -> None:
     show_move("Waiting again:" if stored.waits else "Saved, and not skipped any more:", stored)
 
 
-def _seen_text(suggestion: Suggestion) -> str:
+def seen_text(suggestion: Suggestion) -> str:
     return f"{plural(suggestion.times, 'time')} in {plural(suggestion.sessions, 'session')}"
 
 
@@ -274,13 +254,14 @@ def _state(stored: StoredSuggestion) -> Cell:
 def _suggestion_rows(suggestion: Suggestion) -> Iterator[tuple[str, str]]:
     yield "description", suggestion.description
     yield "detector", suggestion.heuristic.value
-    yield "seen", _seen_text(suggestion)
+    yield "seen", seen_text(suggestion)
     yield "about", suggestion.trigger.topic
     yield "actions", ", ".join(suggestion.trigger.actions)
     for command in suggestion.commands:
         yield "command", command
     for parameter in suggestion.parameters:
-        yield "parameter", f"<{parameter.name}>, such as {', '.join(parameter.examples)}"
+        such_as = f", such as {', '.join(parameter.examples)}" if parameter.examples else ""
+        yield "parameter", f"<{parameter.name}>{such_as}"
     yield "score", str(suggestion.score.points)
     for part in suggestion.score.parts:
         yield "because", f"{part.points:+d}  {part.reason}"

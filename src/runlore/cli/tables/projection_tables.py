@@ -25,6 +25,7 @@ _OMITTED = {
     "over_budget": "no room left in the budget",
     "over_standing": "no room left in the third for standing rules",
     "unreadable": "its memory is missing or unreadable",
+    "held_back": "held back on purpose, to see what it is worth",
 }
 _REQUEST_CHARS_MAX = 200
 

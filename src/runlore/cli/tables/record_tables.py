@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from runlore.cli.tables.table_cells import end_list, plural, scope_text, show_fields, time_text
+from runlore.cli.tables.table_cells import end_list, plural, scope_text, show_fields, show_list, time_text
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain import limits
 from runlore.domain.record import JsonObject, JsonValue, Layer, Record, State
@@ -28,6 +29,7 @@ RECORDS_NEXT = (
     "Memories, the newest first. `runlore memory inspect @1` shows the first, `runlore memory rollback @1`"
     " takes it back, `runlore forget @1` erases it."
 )
+_FOR_PROGRAMS = frozenset({"metadata", "semantic_key", "automation_review", "policy_decision", "origin"})
 _DEEDS = (Column(), Column(), Column(wraps=True, lines=True))
 # Two texts beside each other hold no ids, and can be read in narrower columns.
 _BESIDE_COLUMNS_MIN = 16
@@ -59,7 +61,7 @@ def show_records(
         say(empty, "dim")
         return
     titles = ("ID", "LAYER", "KIND", "STATE", "SCOPE")
-    show_table(
+    show_list(
         [*(Column(title=title) for title in titles), _SUMMARY],
         [
             (r.record_id, r.layer, r.kind, state_cell(r), scope_text(r.scope, names), cut_summary(r))
@@ -70,13 +72,20 @@ def show_records(
 
 
 def show_record(record: Record) -> None:
+    """All of a record; at a terminal in the words of people, and without what only programs go by."""
     plain = serialize(record)
+    is_seen = sys.stdout.isatty()
+    if is_seen:
+        told = {name: value for name, value in plain.items() if name not in _FOR_PROGRAMS}
+        plain = {**told, "state": state_cell(record)[0]}
     usual = {"scope": scope_text(record.scope), "provenance": None, "feedback": None}
     if record.provenance.tainted or record.provenance.sources:
         del usual["provenance"]
     if record.feedback.wrong or record.feedback.helped:
         del usual["feedback"]
     show_fields({**plain, **usual, "why": list(confidence_reasons(record))})
+    if is_seen:
+        say("`runlore memory history last` shows every change of it, --json every field.", "dim")
 
 
 def cut_summary(record: Record) -> str:
@@ -91,8 +100,8 @@ def show_hits(hits: ops.SearchHits, *, explain: bool = False) -> None:
         say("Nothing matches.", "dim")
         show_unsearched(hits.unsearched)
         return
-    titles = (*(("SCORE",) if explain else ()), "ID", "LAYER", "STATE")
-    show_table(
+    titles = ("ID", *(("SCORE",) if explain else ()), "LAYER", "STATE")
+    show_list(
         [
             *(Column(title=title) for title in titles),
             _SUMMARY,
@@ -100,8 +109,8 @@ def show_hits(hits: ops.SearchHits, *, explain: bool = False) -> None:
         ],
         [
             (
-                *((str(hit.score.total),) if explain else ()),
                 hit.record.record_id,
+                *((str(hit.score.total),) if explain else ()),
                 hit.record.layer,
                 state_cell(hit.record),
                 cut_summary(hit.record),
@@ -109,6 +118,9 @@ def show_hits(hits: ops.SearchHits, *, explain: bool = False) -> None:
             )
             for hit in hits.items
         ],
+    )
+    end_list(
+        None, "The best first. `runlore memory inspect @1` shows the first, `runlore forget @1` erases it."
     )
 
 

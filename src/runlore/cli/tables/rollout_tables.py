@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX
-from runlore.cli.tables.table_cells import FIELDS, end_list, time_text
+from runlore.cli.tables.table_cells import FIELDS, end_list, show_page, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.rolling_out import NextStep, counting, next_step
 from runlore.domain.run import RunId
@@ -35,24 +35,17 @@ _NEXT = {
 }
 
 
-def show_page(page: ops.PromotedPage) -> None:
-    if not page.items:
-        say("No procedure was promoted. `runlore skill rollout start` promotes one.", "dim")
-        return
-    show_table(
+def show_promoted_page(page: ops.PromotedPage) -> None:
+    show_page(
+        page,
+        "No procedure was promoted. `runlore skill rollout start` promotes one.",
         ["NAME", "STATUS", "CHANGED", "EVIDENCE", Column(title="DESCRIPTION", wraps=True)],
-        [
-            (
-                skill.name,
-                _status(skill),
-                time_text(skill.updated_at),
-                _counts_text(skill),
-                excerpt(skill.definition.description, DESCRIPTION_CHARS_MAX),
-            )
-            for skill in page.items
-        ],
+        lambda skill: (
+            *(skill.name, _status(skill), time_text(skill.updated_at), _counts_text(skill)),
+            excerpt(skill.definition.description, DESCRIPTION_CHARS_MAX),
+        ),
+        then="Promoted procedures. `runlore skill rollout status NAME` shows one.",
     )
-    end_list(page.next_cursor, "Promoted procedures. `runlore skill rollout status NAME` shows one.")
 
 
 def show_started(skill: PromotedSkill) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from runlore.cli.tables.table_cells import field_rows, plural, scopes_text, time_text
+from runlore.cli.tables.table_cells import field_rows, plural, scopes_text, short_path, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain import limits
 from runlore.domain.access import AccessToken
@@ -24,8 +24,7 @@ _NOT_IN_STATUS = frozenset({"policy", "policies", "daemon", "models", "agents"})
 
 def show_status(status: ops.Status, where: str, learned: "LearnedThisWeek") -> None:
     """Ten lines for a person: what waits or is wrong, what was learned, what there is, who is connected."""
-    say(f"Runlore {status.version} on {status.state_root}", "bold")
-    say(f"  {where}")
+    say(f"Runlore {status.version} on {short_path(status.state_root)}, {where}", "bold")
     needs = [*_needs(status)]
     say("Needs you" if needs else "Nothing needs you.", "bold" if needs else "green")
     shown = needs if len(needs) <= _NEEDS_SHOWN_MAX else needs[: _NEEDS_SHOWN_MAX - 1]
@@ -35,6 +34,7 @@ def show_status(status: ops.Status, where: str, learned: "LearnedThisWeek") -> N
     say(f"This week: {learned}")
     say(f"In use: {_use_text(status)}. Stored: {_stored_text(status)}.")
     _show_agents(status)
+    _show_repeats(status)
     say("`runlore status --all` shows the rest.", "dim")
 
 
@@ -59,17 +59,22 @@ class LearnedThisWeek:
         return f"{least}{' and '.join(part for part in parts if part[0] != '0')} learned"
 
 
-def count_learned(operations: "ops.Operations", now: datetime) -> LearnedThisWeek:
-    """What was learned in the last seven days, among the newest; a status needs no exact number."""
+def count_learned(operations: "ops.Operations", status: ops.Status, now: datetime) -> LearnedThisWeek:
+    """What was learned in the last seven days, among the newest; a status needs no exact number. What
+    there is none of is not asked for."""
     since = now - timedelta(days=7)
-    newest = ops.ListRequest(filters=ops.Filters(layers=_LEARNED), limit=limits.LIST_LIMIT_MAX)
-    records = operations.list_records(newest)
-    skills = operations.list_skills(ops.SkillsRequest(limit=limits.LIST_LIMIT_MAX))
-    return LearnedThisWeek(
-        memories=sum(each.published_at is not None and each.published_at >= since for each in records.items),
-        skills=sum(each.created_at >= since for each in skills.items),
-        is_more=records.next_cursor is not None or skills.next_cursor is not None,
-    )
+    memories = skills = 0
+    is_more = False
+    if any(status.counts.get((layer, State.ACTIVE)) for layer in _LEARNED):
+        newest = ops.ListRequest(filters=ops.Filters(layers=_LEARNED), limit=limits.LIST_LIMIT_MAX)
+        records = operations.list_records(newest)
+        memories = sum(each.published_at is not None and each.published_at >= since for each in records.items)
+        is_more = records.next_cursor is not None
+    if number_at(status.sections, "skills", "active"):
+        listed = operations.list_skills(ops.SkillsRequest(limit=limits.LIST_LIMIT_MAX))
+        skills = sum(each.created_at >= since for each in listed.items)
+        is_more = is_more or listed.next_cursor is not None
+    return LearnedThisWeek(memories=memories, skills=skills, is_more=is_more)
 
 
 def _show_agents(status: ops.Status) -> None:
@@ -80,6 +85,18 @@ def _show_agents(status: ops.Status) -> None:
         if told["hooks"] == "ok"
     ]
     say(f"Connected: {'; '.join(working)}" if working else "No agent is connected: `runlore connect AGENT`.")
+
+
+def _show_repeats(status: ops.Status) -> None:
+    """How often people had to say something again, this month beside the one before."""
+    rates = status.sections.get("repeats")
+    told = [
+        f"{round(100 * each['repeated'] / each['requests'])} of 100 requests in {each['month']}"
+        for each in (rates if isinstance(rates, list) else [])[-2:]
+        if isinstance(each, dict) and each["requests"]
+    ]
+    if told:
+        say(f"Said again: {', '.join(reversed(told))}: `runlore repeats`.")
 
 
 def _agents(status: ops.Status) -> list[dict[str, JsonValue]]:
@@ -236,13 +253,8 @@ def show_jobs(jobs: Sequence[Job]) -> None:
         ],
         [
             (
-                job.job_id,
-                job.kind,
-                (job.state, _JOB_STYLES.get(job.state, "")),
-                str(job.attempts),
-                time_text(job.due_at),
-                job.subject,
-                job.error,
+                *(job.job_id, job.kind, (job.state, _JOB_STYLES.get(job.state, "")), str(job.attempts)),
+                *(time_text(job.due_at), job.subject, job.error),
             )
             for job in jobs
         ],

@@ -1,9 +1,11 @@
 """What people see of sessions, personas, runs and journals."""
 
+import sys
+
 import orjson
 
-from runlore.cli.tables.table_cells import end_list, plural, show_fields, time_text
-from runlore.cli.terminal import Cell, Column, say, show_table, write_spoken
+from runlore.cli.tables.table_cells import plural, show_fields, show_page, time_text
+from runlore.cli.terminal import Cell, Column, say, write_spoken
 from runlore.daemon import answers
 from runlore.domain.project import project_name
 from runlore.domain.record import JsonValue
@@ -15,6 +17,8 @@ from runlore.ports import operations as ops
 
 # More of an event than this hides the others; `--json` has all of it.
 EVENT_CHARS_MAX = 400
+_ON = {True: "on", False: "off"}
+_SESSION_TEXTS = (("PROJECT", 12), ("TITLE", 16))
 _STATUS_STYLES = {
     RunStatus.COMPLETED: "green",
     RunStatus.FAILED: "red",
@@ -24,20 +28,14 @@ _STATUS_STYLES = {
 
 
 def show_sessions(page: ops.SessionPage) -> None:
-    if not page.items:
-        say("There are no sessions.", "dim")
-        return
-    show_table(
-        [
-            *("ID", "STATE", "LAST ACTIVE"),
-            Column(title="PROJECT", wraps=True, columns_min=12),
-            Column(title="TITLE", wraps=True, columns_min=16),
-        ],
-        [(s.session_id, _standing(s), time_text(s.active_at), _projects(s), s.title) for s in page.items],
-    )
-    end_list(
-        page.next_cursor,
-        "Sessions, the latest first. `runlore session runs @1` shows the first.",
+    texts = [Column(title=title, wraps=True, columns_min=least) for title, least in _SESSION_TEXTS]
+    show_page(
+        page,
+        "There are no sessions.",
+        ["ID", "STATE", "LAST ACTIVE", *texts],
+        lambda s: (s.session_id, _standing(s), time_text(s.active_at), _projects(s), s.title),
+        then="Sessions, the latest first. `runlore session runs @1` shows the first.",
+        has_places=True,
     )
 
 
@@ -54,18 +52,12 @@ def tell_session(deed: str, session: Session) -> None:
 
 
 def show_personas(page: ops.PersonaPage) -> None:
-    if not page.items:
-        say("There are no personas.", "dim")
-        return
-    show_table(
+    show_page(
+        page,
+        "There are no personas.",
         ["ID", "REV", "CHANGED", "CAPTURE", Column(title="NAME", wraps=True, columns_min=16)],
-        [
-            (p.persona_id, str(p.revision), time_text(p.updated_at), "on" if p.capture else "off", p.name)
-            for p in page.items
-        ],
-    )
-    end_list(
-        page.next_cursor, "Personas, the latest changed first. `runlore session persona show ID` shows one."
+        lambda p: (p.persona_id, str(p.revision), time_text(p.updated_at), _ON[p.capture], p.name),
+        then="Personas, the latest changed first. `runlore session persona show ID` shows one.",
     )
 
 
@@ -74,27 +66,22 @@ def show_persona(persona: Persona) -> None:
 
 
 def show_runs(page: ops.RunPage) -> None:
-    if not page.items:
-        say("There are no runs.", "dim")
-        return
-    of_one = len({view.run.session_id for view in page.items}) == 1
+    # Ids are long: at a terminal a run is told by what was asked.
+    of_one = len({view.run.session_id for view in page.items}) == 1 or sys.stdout.isatty()
     titles = ("RUN", "STATUS", "OPENED") if of_one else ("RUN", "SESSION", "STATUS", "OPENED")
-    show_table(
-        [*(Column(title=title) for title in titles), Column(title="REQUEST", wraps=True, columns_min=20)],
-        [
-            (
-                view.run.run_id,
-                *(() if of_one else (view.run.session_id,)),
-                (view.run.status, _STATUS_STYLES.get(view.run.status, "")),
-                time_text(view.run.opened_at),
-                excerpt(view.request, EVENT_CHARS_MAX) or "(erased)",
-            )
-            for view in page.items
-        ],
-    )
-    end_list(
-        page.next_cursor,
-        "Runs, the newest first. `runlore why @1` shows what the first was given.",
+    show_page(
+        page,
+        "There are no runs.",
+        [*titles, Column(title="REQUEST", wraps=True, columns_min=20)],
+        lambda view: (
+            view.run.run_id,
+            *(() if of_one else (view.run.session_id,)),
+            (view.run.status, _STATUS_STYLES.get(view.run.status, "")),
+            time_text(view.run.opened_at),
+            excerpt(view.request, EVENT_CHARS_MAX) or "(erased)",
+        ),
+        then="Runs, the newest first. `runlore why @1` shows what the first was given.",
+        has_places=True,
     )
 
 
@@ -103,14 +90,13 @@ def show_run(view: ops.RunView) -> None:
 
 
 def show_artifacts(page: ops.ArtifactPage) -> None:
-    if not page.items:
-        say("The run left no artifacts.", "dim")
-        return
-    show_table(
+    show_page(
+        page,
+        "The run left no artifacts.",
         ["ID", "MADE", "SIZE", Column(title="NAME", wraps=True, columns_min=16)],
-        [(a.artifact_id, time_text(a.created_at), plural(_size(a), "byte"), a.name) for a in page.items],
+        lambda a: (a.artifact_id, time_text(a.created_at), plural(_size(a), "byte"), a.name),
+        then="Artifacts of a run. `runlore session run artifact RUN ID` prints one.",
     )
-    end_list(page.next_cursor, "Artifacts of a run. `runlore session run artifact RUN ID` prints one.")
 
 
 def _size(artifact: Artifact) -> int:
@@ -123,23 +109,15 @@ def show_artifact(artifact: Artifact) -> None:
 
 
 def show_journal(page: ops.JournalPage) -> None:
-    if not page.items:
-        say("There are no events.", "dim")
-        return
-    show_table(
+    show_page(
+        page,
+        "There are no events.",
         ["NUMBER", "AT", "TYPE", "RUN", Column(title="WHAT", wraps=True, lines=True, columns_min=20)],
-        [
-            (
-                str(event.number),
-                time_text(event.at),
-                event.type,
-                event.run_id or "-",
-                excerpt(_what(event), EVENT_CHARS_MAX),
-            )
-            for event in page.items
-        ],
+        lambda event: (
+            *(str(event.number), time_text(event.at), event.type, event.run_id or "-"),
+            excerpt(_what(event), EVENT_CHARS_MAX),
+        ),
     )
-    end_list(page.next_cursor)
 
 
 def _what(event: JournalEvent) -> str:
@@ -172,6 +150,5 @@ def _bound_to(session: Session) -> str:
 
 
 def _projects(session: Session) -> str:
-    """What people call the projects of a session."""
     folder = session.working_folder or ""
     return ", ".join(filter(None, (project_name(each, folder) for each in session.binding.project_ids)))

@@ -2,16 +2,29 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
+from typing import Protocol, TypeVar
 
-from runlore.cli.terminal import Column, say, show_table
-from runlore.domain.record import JsonValue
+from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.domain.record import JsonValue, Kind
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.timestamps import format_time
 
 FIELDS = (Column(), Column(wraps=True, lines=True))
+ItemT = TypeVar("ItemT")
+ItemT_co = TypeVar("ItemT_co", covariant=True)
+
+
+class Listed(Protocol[ItemT_co]):
+    """A page of an answer."""
+
+    @property
+    def items(self) -> Sequence[ItemT_co]: ...
+
+    @property
+    def next_cursor(self) -> str | None: ...
 
 
 def scope_text(scope: Scope, names: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -19,6 +32,15 @@ def scope_text(scope: Scope, names: Mapping[str, str] = MappingProxyType({})) ->
     if scope.kind is ScopeKind.PROJECT and scope.id in names:
         return f"{scope.kind} {names[scope.id]}"
     return scope.kind if scope == WORKSPACE else str(scope)
+
+
+_WITH_ARTICLE = {Kind.FACT: "a fact", Kind.PREFERENCE: "a preference", Kind.DECISION: "a decision"}
+
+
+def kind_text(kind: Kind, scope: Scope, names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """`a fact, for everything`: what a record is and where it holds, in words."""
+    where = "everything" if scope == WORKSPACE else scope_text(scope, names)
+    return f"{_WITH_ARTICLE.get(kind, kind)}, for {where}"
 
 
 def scopes_text(scopes: Iterable[Scope]) -> str:
@@ -40,11 +62,36 @@ def short_path(path: str) -> str:
     return f"~{path.removeprefix(home)}" if path == home or path.startswith(f"{home}{os.sep}") else path
 
 
+def show_list(titled: Sequence[Column | str], rows: Iterable[tuple[Cell, ...]]) -> None:
+    """A table of things, each with its id first; at a terminal with its place in the list, which is short."""
+    if sys.stdout.isatty():
+        rows = ((f"@{number}", *row[1:]) for number, row in enumerate(rows, start=1))
+    show_table(titled, rows)
+
+
+def show_page(
+    page: Listed[ItemT],
+    empty: str,
+    titled: Sequence[Column | str],
+    row: Callable[[ItemT], tuple[Cell, ...]],
+    *,
+    then: str = "",
+    has_places: bool = False,
+) -> None:
+    """A row for each thing of a page, and what stands below a list; where there is none, a sentence."""
+    if not page.items:
+        say(empty, "dim")
+        return
+    (show_list if has_places else show_table)(titled, map(row, page.items))
+    end_list(page.next_cursor, then)
+
+
 def end_list(next_cursor: str | None, then: str = "") -> None:
     """What stands below a list: how to see more of it, and at a terminal what it is a list of and what can be
     done next."""
     if next_cursor:
-        say(f"There are more: --cursor {next_cursor}", "dim")
+        more = "the same with `--cursor next`" if sys.stdout.isatty() else f"--cursor {next_cursor}"
+        say(f"There are more: {more}", "dim")
     if then and sys.stdout.isatty():
         say(then, "dim")
 

@@ -1,6 +1,6 @@
 """How an operation becomes a request, and an answer the operation's answer or its error."""
 
-import secrets
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
@@ -39,7 +39,6 @@ class Remote:
     def ask(
         self, operation: Operation, arguments: Mapping[str, object], *, is_repeatable: bool = True
     ) -> object:
-        """What an operation answers there."""
         route, given = _request_of(operation, arguments)
         headers: dict[str, str] = {}
         body = b""
@@ -47,7 +46,7 @@ class Remote:
         if KEY in given:
             # Without a key of its own a call gets one, so that it can be made again where it broke off.
             key = given.pop(KEY)
-            text = secrets.token_hex(16) if key is None else str(key)
+            text = os.urandom(16).hex() if key is None else str(key)
             headers["Idempotency-Key"] = quote(_sendable(text), safe="")
         sent = {each.key: given[each.place[-1]] for each in operation.takes if each.place[-1] in given}
         if route.method in ("GET", "DELETE"):

@@ -6,10 +6,9 @@ from contextlib import closing
 
 import orjson
 
-from runlore.client.event_stream import EVENT_STREAM, EventStream, ServerSentEvent
 from runlore.client.http_response import HttpResponse
 from runlore.client.remote.calls import Remote, document_of, path_of
-from runlore.client.transport import Transport
+from runlore.client.transport import EVENT_STREAM, EventStream, ServerSentEvent, Transport
 from runlore.daemon import answers
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import JsonObject

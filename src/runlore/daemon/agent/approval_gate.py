@@ -23,10 +23,10 @@ from runlore.domain.run import RunStatus
 from runlore.domain.serialization.codec import serialize
 from runlore.domain.serialization.storable_json import make_json_storable
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 from runlore.flow.capture import approvals
-from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.session_lock import run_turn
+from runlore.flow.capture.sessions import is_captured
 from runlore.ports.runner import GateDecision, Verdict, Withheld
 from runlore.ports.stopping import Stop
 from runlore.ports.store import Transaction

@@ -25,9 +25,8 @@ from runlore.daemon.agent.run_opening import (
 from runlore.daemon.agent.run_worker import Assignment, RunWorker, begun_or_ended, ended_anyway
 from runlore.daemon.agent.worktree_cleanup import Copy, CopyNotes, is_there
 from runlore.daemon.calls.idempotency import Call
-from runlore.daemon.own_runs.agent_port import SkillTrial
 from runlore.daemon.own_runs.service import Handle, RunSlot
-from runlore.daemon.parts import Parts
+from runlore.daemon.parts import Parts, SkillTrial
 from runlore.daemon.runs.run_opening import Founding
 from runlore.domain import limits
 from runlore.domain.access import Caller
@@ -38,8 +37,7 @@ from runlore.domain.errors import Conflict
 from runlore.domain.record import JsonObject
 from runlore.domain.records.audit import Act
 from runlore.domain.run import Run, RunId, RunStatus
-from runlore.domain.runs.input_authors import ANOTHER_AGENT, TASK
-from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal import ANOTHER_AGENT, TASK, EventType
 from runlore.domain.session import Session, SessionId
 from runlore.domain.skill import Skill
 from runlore.domain.skills.rollout import ExecutionKind, PromotedSkill
@@ -376,10 +374,10 @@ def outcome_of(parts: Parts, view: ops.RunView, *, chars_max: int) -> ToolOutcom
     with parts.store.snapshot() as snapshot:
         run = snapshot.runs.find(run_id) or parts.private_runs.find(run_id) or view.run
         output = final_output(snapshot, run_id) if view.stored else _unkept(parts, run)
-        told: JsonObject = {"launch_run_id": run_id, "snapshot": snapshot_of(snapshot, run)}
+        result: JsonObject = {"launch_run_id": run_id, "snapshot": snapshot_of(snapshot, run)}
         source = _source(snapshot, run)
     return ToolOutcome(
-        output=_serialize_result(told, output, chars_max),
+        output=_serialize_result(result, output, chars_max),
         is_error=run.status is not RunStatus.COMPLETED,
         source=source,
     )
@@ -403,11 +401,11 @@ def snapshot_of(collections: Collections, run: Run) -> JsonObject:
     }
 
 
-def _serialize_result(told: JsonObject, output: str, chars_max: int) -> str:
+def _serialize_result(result: JsonObject, output: str, chars_max: int) -> str:
     """The result with as much of the answer as fits: whoever reads it is given whole JSON."""
     room = chars_max
     while True:
-        whole = {**told, "final_output": excerpt(output, room)}
+        whole = {**result, "final_output": excerpt(output, room)}
         text = orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode()
         if len(text) <= chars_max or not room:
             return text
@@ -415,7 +413,7 @@ def _serialize_result(told: JsonObject, output: str, chars_max: int) -> str:
 
 
 def _unkept(parts: Parts, run: Run) -> str:
-    """What a child said of which nothing is stored."""
+    """The last message of a child whose run is not stored."""
     said = [each.text for each in parts.agent.unkept.of(run.session_id) if isinstance(each, AssistantSaid)]
     return said[-1] if said else ""
 

@@ -109,14 +109,14 @@ class RunFollower:
                 if snapshot.runs.find(self.run_id) is None:
                     return
                 found = snapshot.journal.page(run_id=self.run_id, after=self.after, limit=_PAGE)
-            told = [event for event in found if upto is None or event.number <= upto]
-            for event in told:
+            events = [event for event in found if upto is None or event.number <= upto]
+            for event in events:
                 self.after = event.number
                 plain = serialize(event)
                 yield self._telling(
                     ops.RunEvent(kind=ops.RunEventKind.JOURNAL, data=plain, number=event.number)
                 )
-            if not found or len(told) < len(found):
+            if not found or len(events) < len(found):
                 return
 
     def _wait(self, live: Live | None, place: int) -> LiveEvents:

@@ -15,7 +15,7 @@ from runlore.agents.tools.skills import USE, fence_skill
 from runlore.daemon.calls.access import keeps, own_session
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.own_runs.conversations import conversation, shortened_text
+from runlore.daemon.own_runs.service import conversation, shortened_text
 from runlore.daemon.parts import Parts
 from runlore.daemon.runs.contexts import reached_scopes, require_request
 from runlore.daemon.runs.run_opening import Founding, RunOpening, claim_nothing
@@ -31,12 +31,10 @@ from runlore.domain.prompts.projection import Section
 from runlore.domain.prompts.token_budget import estimate, family_of
 from runlore.domain.record import JsonValue
 from runlore.domain.run import TERMINAL, MemoryState, Run, RunId, RunStatus
-from runlore.domain.runs.input_authors import WORDS_OF
-from runlore.domain.runs.journal import EventType, text_of
+from runlore.domain.runs.journal import WORDS_OF, EventType, text_of
 from runlore.domain.session import Session, SessionId
 from runlore.domain.skill import Skill
-from runlore.domain.text.safe_text import escape
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import escape, make_storable
 from runlore.flow.opted_out import LEARN
 from runlore.ports import operations as ops
 from runlore.ports.operations import FittingSkills
@@ -70,8 +68,8 @@ def history_of(
     run_ids = [run.run_id for run in asked]
     texts = collections.journal.inputs(run_ids)
     newest_first = ((texts.get(run.run_id, ""), _outcome(collections, run)) for run in asked)
-    told = conversation(newest_first, tokens_max=tokens_max)
-    return History(messages=(*_checkpoint(collections, session), *told), run_ids=tuple(run_ids))
+    messages = conversation(newest_first, tokens_max=tokens_max)
+    return History(messages=(*_checkpoint(collections, session), *messages), run_ids=tuple(run_ids))
 
 
 def _outcome(collections: Collections, run: Run) -> str:
@@ -138,12 +136,10 @@ class OpenedRun:
 
     @property
     def run(self) -> Run:
-        """The run as it was opened."""
         return self.view.run
 
     @property
     def stored(self) -> bool:
-        """Whether anything of it is stored."""
         return self.view.stored
 
     @property
@@ -263,12 +259,12 @@ def _unforgotten(parts: Parts, history: History, session: Session, kind: RunKind
 
 
 def _metadata(request: ops.NewInput, kind: RunKind) -> dict[str, JsonValue]:
-    told: dict[str, JsonValue] = {}
+    metadata: dict[str, JsonValue] = {}
     if kind.words_of:
-        told[WORDS_OF] = kind.words_of
+        metadata[WORDS_OF] = kind.words_of
     if not request.learn:
-        told[LEARN] = False
-    return told
+        metadata[LEARN] = False
+    return metadata
 
 
 _SKILLS = (

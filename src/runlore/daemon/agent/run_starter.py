@@ -18,12 +18,11 @@ from runlore.daemon.agent.run_opening import (
     own_caller,
 )
 from runlore.daemon.agent.run_worker import Assignment, RunWorker, begun_or_ended, ended_anyway
-from runlore.daemon.agent_model import resolved_model
 from runlore.daemon.calls.access import own_session
 from runlore.daemon.calls.idempotency import IdempotentCalls
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.own_runs.service import Handle
-from runlore.daemon.parts import Parts
+from runlore.daemon.parts import Parts, resolved_model
 from runlore.daemon.runs.contexts import sections_again
 from runlore.daemon.runs.run_access import own_run
 from runlore.daemon.runs.run_opening import run_view

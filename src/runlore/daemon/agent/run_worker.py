@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from runlore.agents.loop import AgentLoop
-from runlore.daemon.agent.journal_writer import JournalWriter
-from runlore.daemon.agent.provider_requests import SentRequests
+from runlore.daemon.agent.journal_writer import JournalWriter, SentRequests
 from runlore.daemon.agent.run_opening import AGENT, OpenedRun
 from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.own_runs.live_events import Live
@@ -30,13 +29,12 @@ from runlore.domain.records.audit import Act
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId, RunMove, RunStatus
 from runlore.domain.runs.job import JobKind, JobState
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 from runlore.flow.capture.approvals import WAITING
-from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.ending import RunEnding, check_ending, interruption
-from runlore.flow.capture.runs import add_artifact, move_run
+from runlore.flow.capture.runs import add_artifact, may_keep, move_run
 from runlore.flow.capture.session_lock import run_turn
-from runlore.flow.provider_requests import may_keep
+from runlore.flow.capture.sessions import is_captured
 from runlore.flow.reactions import Closed, close_where
 from runlore.flow.skills.rollouts import FINAL_OUTPUT
 from runlore.ports.runner import AgentEnd, AgentTask, EndKind, Gate, Tool
@@ -165,9 +163,9 @@ class RunFinisher:
             run = replace(run, status=RunStatus.RUNNING)
         agent = Caller(actor=AGENT, role=Role.AGENT)
         unstored = UnstoredRuns(runs=self._parts.private_runs, caller=agent)
-        told = check_ending(replace(ending, error=make_storable(ending.error)))
-        after = unstored.end(run, told.status, self._parts.clock.now())
-        self._parts.private_runs.keep(replace(after, error=told.error, reason=told.reason))
+        checked = check_ending(replace(ending, error=make_storable(ending.error)))
+        after = unstored.end(run, checked.status, self._parts.clock.now())
+        self._parts.private_runs.keep(replace(after, error=checked.error, reason=checked.reason))
         self._parts.agent.unkept.add(run.session_id, self._opened.text, end.text)
 
 
@@ -280,8 +278,8 @@ def ending_of(end: AgentEnd, assignment: Assignment) -> RunEnding:
             status=RunStatus.FAILED, error=f"{assignment.limits.turns_max} turns did not lead to an answer"
         )
     failure = end.failure
-    told = "the model failed" if failure is None else f"{failure.sentence} [{failure.code}]\n{failure.hint}"
-    return RunEnding(status=RunStatus.FAILED, error=told.strip())
+    error = "the model failed" if failure is None else f"{failure.sentence} [{failure.code}]\n{failure.hint}"
+    return RunEnding(status=RunStatus.FAILED, error=error.strip())
 
 
 def _error_sentence(error: BaseException) -> str:

@@ -127,10 +127,10 @@ def _is_held(file: int) -> bool:
 
 def _read(file: int) -> Copy | None:
     try:
-        told = orjson.loads(os.pread(file, _NOTE_BYTES_MAX, 0))
+        note = orjson.loads(os.pread(file, _NOTE_BYTES_MAX, 0))
     except ValueError:
         return None
-    folder, call_id = (told.get("folder"), told.get("call_id")) if isinstance(told, dict) else (None, None)
+    folder, call_id = (note.get("folder"), note.get("call_id")) if isinstance(note, dict) else (None, None)
     if not isinstance(folder, str) or not isinstance(call_id, str):
         return None
     return Copy(folder=folder, call_id=call_id)

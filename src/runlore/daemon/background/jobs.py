@@ -19,7 +19,7 @@ from runlore.daemon.background.maintenance import (
 from runlore.daemon.parts import Parts
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
-from runlore.domain.errors import DISK_FULL, Conflict, RunloreError, Unavailable
+from runlore.domain.errors import CONNECTION_LOST, DISK_FULL, Conflict, RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.policies.policy import PolicyName, PolicyRevision
 from runlore.domain.privacy.redaction import redact_text
@@ -34,7 +34,7 @@ from runlore.flow.queueing import RECURRING_SUBJECTS
 from runlore.ports.store import Transaction
 
 if TYPE_CHECKING:
-    from runlore.daemon.mining import project_instructions
+    from runlore.daemon.mining import committed_tasks, project_instructions
     from runlore.flow.pipeline import (
         capturing,
         enhancing_skills,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from runlore.flow.pipeline import learning_skills as skill_learning
 else:
+    committed_tasks = LazyModule("runlore.daemon.mining.committed_tasks")
     project_instructions = LazyModule("runlore.daemon.mining.project_instructions")
     capturing = LazyModule("runlore.flow.pipeline.capturing")
     enhancing_skills = LazyModule("runlore.flow.pipeline.enhancing_skills")
@@ -73,6 +74,7 @@ _PASSING = frozenset(
         STOPPING,
         "store.busy",
         "store.closed",
+        CONNECTION_LOST,
         DISK_FULL,
         "store.interrupted",
         "store.io",
@@ -198,26 +200,27 @@ def queue_enforcing(tx: Transaction, revision: PolicyRevision, job_id: JobId, at
     """
     before = _subject(revision.name, revision.revision - 1)
     tx.jobs.cancel(JobKind.MAINTAIN, before)
-    subject = _subject(revision.name, revision.revision)
-    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
+    _queue_maintenance(tx, _subject(revision.name, revision.revision), job_id, at)
 
 
 def queue_after_boot(tx: Transaction, job_id: JobId, at: datetime, *, is_whole: bool) -> None:
     """Have somebody do what a start has left to the background: everything is maintained where that
     `is_whole`, else what the policies keep no longer is deleted."""
-    subject = BOOT if is_whole else f"{PolicyName.RETENTION}@{BOOT}"
-    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
+    _queue_maintenance(tx, BOOT if is_whole else f"{PolicyName.RETENTION}@{BOOT}", job_id, at)
 
 
 def queue_reviews_again(tx: Transaction, revision: int, job_id: JobId, at: datetime) -> None:
     """Have somebody queue what waits for a review under a revision of the learning policy."""
-    subject = _subject(PolicyName.LEARNING, revision)
-    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
+    _queue_maintenance(tx, _subject(PolicyName.LEARNING, revision), job_id, at)
 
 
 def queue_looking(tx: Transaction, job_id: JobId, at: datetime) -> None:
     """Have somebody queue what waits for a review and has no job."""
-    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=LOOKING, due_at=at, created_at=at))
+    _queue_maintenance(tx, LOOKING, job_id, at)
+
+
+def _queue_maintenance(tx: Transaction, subject: str, job_id: JobId, at: datetime) -> None:
+    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
 
 
 class Heartbeat:
@@ -258,27 +261,32 @@ def _files_following(parts: Parts, kind: JobKind) -> Iterator[None]:
 
 
 def _do(parts: Parts, job: Job, stopping: Beat, *, may_ask: bool) -> None:
+    store, memories, clock, ids = parts.store, parts.run_memories, parts.clock, parts.ids
+    beat = Heartbeat(parts, job, stopping)
     match job.kind:
         case JobKind.REMEMBER:
             remembering(parts).settle(RunId(job.subject), job)
         case JobKind.CAPTURE:
-            _capturing(parts, may_ask=may_ask).capture(job, Heartbeat(parts, job, stopping))
+            capturing.Capturing(
+                store=store, memories=memories, asking=_asking(parts), ids=ids, may_ask=may_ask
+            ).capture(job, beat)
         case JobKind.REVIEW:
-            _reviewing(parts, may_ask=may_ask).review(
-                RecordId(job.subject), job, Heartbeat(parts, job, stopping)
-            )
+            reviewing.Reviewing(
+                store=store, memories=memories, asking=_asking(parts), clock=clock, ids=ids, may_ask=may_ask
+            ).review(RecordId(job.subject), job, beat)
         case JobKind.VERIFY:
-            _verifying(parts).verify(RecordId(job.subject), job, Heartbeat(parts, job, stopping))
+            verifier = verifying.Verifying(store=store, memories=memories, clock=clock)
+            verifier.verify(RecordId(job.subject), job, beat)
         case JobKind.DETECT:
-            learning_skills(parts).detect(job, Heartbeat(parts, job, stopping))
+            learning_skills(parts).detect(job, beat)
         case JobKind.ENHANCE:
-            _enhancing(parts, may_ask=may_ask).enhance(job)
+            enhancing_skills.EnhancingSkills(store=store, asking=_asking(parts), may_ask=may_ask).enhance(job)
         case JobKind.SAVE:
             _keeping(parts, may_ask=may_ask).save(job)
         case JobKind.CURATE:
             _keeping(parts, may_ask=may_ask).curate(job)
         case JobKind.MAINTAIN:
-            _maintain(parts, job, Heartbeat(parts, job, stopping))
+            _maintain(parts, job, beat)
 
 
 def _maintain(parts: Parts, job: Job, beat: Heartbeat) -> None:
@@ -317,31 +325,6 @@ def _recurring(parts: Parts) -> "recurring.Recurring":
     return recurring.Recurring(store=parts.store, ids=parts.ids, clock=parts.clock)
 
 
-def _capturing(parts: Parts, *, may_ask: bool) -> "capturing.Capturing":
-    return capturing.Capturing(
-        store=parts.store,
-        memories=parts.run_memories,
-        asking=_asking(parts),
-        ids=parts.ids,
-        may_ask=may_ask,
-    )
-
-
-def _reviewing(parts: Parts, *, may_ask: bool) -> "reviewing.Reviewing":
-    return reviewing.Reviewing(
-        store=parts.store,
-        memories=parts.run_memories,
-        asking=_asking(parts),
-        clock=parts.clock,
-        ids=parts.ids,
-        may_ask=may_ask,
-    )
-
-
-def _verifying(parts: Parts) -> "verifying.Verifying":
-    return verifying.Verifying(store=parts.store, memories=parts.run_memories, clock=parts.clock)
-
-
 def learning_skills(parts: Parts) -> "skill_learning.LearningSkills":
     """What finds skills in runs."""
     return skill_learning.LearningSkills(
@@ -350,11 +333,8 @@ def learning_skills(parts: Parts) -> "skill_learning.LearningSkills":
         clock=parts.clock,
         has_model=parts.models.is_configured,
         instructions=project_instructions.read_instructions,
+        committed=committed_tasks.read_committed_tasks,
     )
-
-
-def _enhancing(parts: Parts, *, may_ask: bool) -> "enhancing_skills.EnhancingSkills":
-    return enhancing_skills.EnhancingSkills(store=parts.store, asking=_asking(parts), may_ask=may_ask)
 
 
 def _keeping(parts: Parts, *, may_ask: bool) -> "keeping_skills.KeepingSkills":
@@ -383,8 +363,8 @@ def _record_failure(parts: Parts, job: Job, error: Exception) -> None:
     if isinstance(error, Conflict) and error.code == JOB_LOST:
         _log.info("job %s was taken over by another process", job.job_id)
         return
-    told = error.sentence if isinstance(error, RunloreError) else f"{type(error).__name__}: {error}"
-    text = excerpt(redact_text(told).text, limits.REASON_CHARS_MAX)
+    message = error.sentence if isinstance(error, RunloreError) else f"{type(error).__name__}: {error}"
+    text = excerpt(redact_text(message).text, limits.REASON_CHARS_MAX)
     now = parts.clock.now()
     try:
         with parts.store.transaction() as tx:

@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
@@ -15,29 +17,35 @@ from runlore.domain.policies.policy import PolicyName
 from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import ProcessId, Run
 from runlore.domain.runs.job import JOB_LOST
-from runlore.domain.timestamps import format_time
+from runlore.domain.timestamps import format_time, parse_time
 from runlore.flow.capture.ending import PROCESS_DIED, interruption
+from runlore.flow.capture.runs import idle_since, is_abandoned, is_idle, list_lapsed_processes
 from runlore.flow.capture.session_lock import Beat, Hold, skip_beat, unheld
-from runlore.flow.capture.sweeps import idle_since, is_abandoned, is_idle, list_lapsed_processes
-from runlore.flow.policies import current_run_memory
+from runlore.flow.policies import current_projection, current_run_memory
 from runlore.flow.review.again import Requeueing
 from runlore.ports.store import Transaction
 
 if TYPE_CHECKING:
-    from runlore.daemon import exports
-    from runlore.flow import reactions
+    from runlore.daemon import exports, folder_staleness, overview
+    from runlore.flow import outcomes, reactions
     from runlore.flow.capture import maintenance as upkeep
-    from runlore.flow.capture import retention
+    from runlore.flow.pipeline import recurring
 else:
+    outcomes = LazyModule("runlore.flow.outcomes")
     reactions = LazyModule("runlore.flow.reactions")
     upkeep = LazyModule("runlore.flow.capture.maintenance")
-    retention = LazyModule("runlore.flow.capture.retention")
+    retention = LazyModule("runlore.flow.capture.maintenance")
+    recurring = LazyModule("runlore.flow.pipeline.recurring")
+    overview = LazyModule("runlore.daemon.overview")
     exports = LazyModule("runlore.daemon.exports")
+    folder_staleness = LazyModule("runlore.daemon.folder_staleness")
 
 # A daemon's start: what was given up is tried once more.
 BOOT = "boot"
 STOPPING = "daemon.stopping"
 _SWEEP = 500
+_SETTLED = 50
+_DAILY_NOTE = "daily.looked_at"
 # These say nothing about what was being maintained.
 _CUT_SHORT = frozenset({STOPPING, JOB_LOST})
 _log = logging.getLogger(__name__)
@@ -100,10 +108,13 @@ def requeueing(parts: Parts, beat: Beat, hold: Hold) -> Requeueing:
 
 
 def sweep(parts: Parts, beat: Beat = skip_beat) -> None:
-    """What time alone brings about: records expire, and runs that nobody ends are interrupted."""
+    """What time alone brings about: records expire, runs that nobody ends are interrupted, and how runs
+    went is settled."""
     sweep_expired(parts)
     interrupt_abandoned(parts, beat)
     interrupt_idle(parts, beat)
+    while outcomes.settle_outcomes(parts.store, parts.clock.earliest_now(), limit=_SETTLED) == _SETTLED:
+        beat()
 
 
 def sweep_expired(parts: Parts) -> bool:
@@ -174,7 +185,7 @@ def _forget_processes(parts: Parts, lapsed: tuple[ProcessId, ...]) -> None:
 
 def _enforce(parts: Parts, maintenance: "upkeep.Maintenance") -> None:
     maintenance.prune()
-    kept = retention.Retention(
+    kept = upkeep.Retention(
         store=parts.store,
         now=parts.clock.earliest_now(),
         beat=maintenance.beat,
@@ -182,8 +193,39 @@ def _enforce(parts: Parts, maintenance: "upkeep.Maintenance") -> None:
         left=maintenance.report.leave,
     )
     policy = kept.enforce()
+    _look_daily(parts)
     if policy.exports_kept:
         exports.Exports(parts.state_root).keep_newest(policy.exports_kept)
+
+
+def _look_daily(parts: Parts) -> None:
+    """What all receipts say that memory is worth, whether it still holds of bound folders, and how often
+    people said something again. What is damaged keeps no other look from being taken."""
+    now = parts.clock.earliest_now()
+    with parts.store.snapshot() as snapshot:
+        looked_at = snapshot.counters.note(_DAILY_NOTE)
+        holds_back = current_projection(snapshot).holdback_percent > 0
+    if looked_at is not None and parse_time(looked_at) > now - outcomes.SETTLED_AFTER:
+        return
+    looks: list[Callable[[], object]] = [
+        partial(folder_staleness.note_staleness, parts),
+        partial(_note_repeats, parts),
+    ]
+    if holds_back:
+        looks.append(partial(outcomes.propose_by_worth, parts.store, now))
+    for look in looks:
+        # Retention and the doctor tell of what is damaged.
+        with suppress(Corrupt):
+            look()
+    with parts.store.transaction() as tx:
+        tx.counters.set_note(_DAILY_NOTE, format_time(now))
+
+
+def _note_repeats(parts: Parts) -> None:
+    with parts.store.snapshot() as snapshot:
+        rates = [asdict(rate) for rate in recurring.count_repeats(snapshot)]
+    with parts.store.transaction() as tx:
+        tx.counters.set_note(overview.REPEATS_NOTE, orjson.dumps(rates).decode())
 
 
 def _keep_note(parts: Parts, report: "upkeep.Report") -> None:

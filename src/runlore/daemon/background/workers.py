@@ -72,6 +72,10 @@ class Workers:
 
         What may ask a model is left to `think`.
         """
+        self._do_periodic_work()
+        return self._do_job(QUICK_KINDS, self._quick)
+
+    def _do_periodic_work(self) -> None:
         # What was promoted from a learning goes with it at once, out of files too (ROL-10).
         if self._try_step(lambda: sweep_expired(self._parts)):
             self._try_step(self._parts.library.warm)
@@ -86,7 +90,6 @@ class Workers:
         if now_s - self._maintained_s >= _MAINTAIN_EVERY_S:
             self._maintained_s = now_s
             self._try_step(self._queue_maintenance)
-        return self._do_job(QUICK_KINDS, self._quick)
 
     def think(self) -> bool:
         """One job that may ask a model, or some vectors of skills; False when there was neither."""

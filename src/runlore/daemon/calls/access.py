@@ -15,8 +15,7 @@ from runlore.domain.errors import Denied, NotFound, Refused
 from runlore.domain.record import LEARNING_KINDS, Layer, Record, RecordId, State
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
-from runlore.flow.capture.consent import is_captured
-from runlore.flow.capture.folders import find_binding
+from runlore.flow.capture.sessions import find_binding, is_captured
 from runlore.ports.operations import OPERATIONS
 from runlore.ports.store import Collections
 
@@ -75,7 +74,6 @@ def not_found_session(session_id: SessionId) -> NotFound:
 
 
 def may_use(caller: Caller, session: Session) -> bool:
-    """Whether a session is the caller's to use."""
     if caller.role is Role.AGENT:
         named = caller.scopes is not None and session.scope in caller.scopes
         return named or session.created_by == caller.actor

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from runlore.daemon.calls.requests import checked_key, request_digest
 from runlore.domain.access import Caller
-from runlore.domain.errors import Conflict
+from runlore.domain.errors import CONNECTION_LOST, Conflict, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId
 from runlore.domain.records.admission import check_reason
@@ -41,7 +41,7 @@ class Call:
 @dataclass(frozen=True)
 class Done(Generic[AnswerT]):
     """An act's answer, and what is kept with its key: records, the id of something else, or ids and other
-    names with a number each, such as how many of what there were."""
+    names with a number each, such as how many of what there were. Beside records the numbers are 0."""
 
     answer: AnswerT
     records: Sequence[Record] = field(default=(), kw_only=True)
@@ -50,10 +50,9 @@ class Done(Generic[AnswerT]):
 
     @property
     def kept(self) -> tuple[tuple[RecordId, int], ...]:
-        if self.records:
-            return tuple((record.record_id, record.revision) for record in self.records)
         numbers = {self.name: 0} if self.name else self.numbers
-        return tuple((RecordId(name), number) for name, number in numbers.items())
+        names = tuple((RecordId(name), number) for name, number in numbers.items())
+        return (*((record.record_id, record.revision) for record in self.records), *names)
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,14 @@ class Kept:
     def records(self) -> tuple[Record, ...]:
         """The records as they were answered the first time, from the events up to then."""
         events = self.tx.records.events
-        return tuple(replay(events(record_id)[:revision]) for record_id, revision in self.answer.records)
+        return tuple(
+            replay(events(record_id)[:revision]) for record_id, revision in self.answer.records if revision
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What else there was beside the records."""
+        return tuple(name for name, number in self.answer.records if not number)
 
     @property
     def name(self) -> str:
@@ -92,10 +98,11 @@ class IdempotentCalls:
         do: Callable[[Transaction, Act], Done[AnswerT]],
         again: Callable[[Kept], AnswerT],
     ) -> AnswerT:
-        """Do it in one transaction, or make the answer again from what was kept with the key."""
+        """Do it in one transaction, or make the answer again from what was kept with the key. What was
+        interrupted before it was committed is done once more."""
         reason = check_reason(call.reason)
         key, digest = self._identity(call)
-        for is_last in (key is None, True):
+        for is_last in (False, True):
             try:
                 with self.store.transaction() as tx:
                     earlier = _find_answer(tx, key, digest)
@@ -109,7 +116,10 @@ class IdempotentCalls:
                 return done.answer
             except Conflict:
                 # Perhaps it was the same call that was faster, elsewhere: then its answer is there by now.
-                if is_last:
+                if is_last or key is None:
+                    raise
+            except Unavailable as error:
+                if is_last or error.code != CONNECTION_LOST:
                     raise
         raise AssertionError("the last attempt answers or raises")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from runlore.daemon.calls.requests import cursor_after, place_of, whole_milliseconds
+from runlore.daemon.calls.requests import cursor_after, read_cursor, whole_milliseconds
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.lazy import LazyModule
@@ -73,7 +73,7 @@ def scanned_page(
     """A page of those that pass `keep`, newest first."""
     items: list[Record] = []
     latest: Record | None = None
-    found = newest_first(records, where, before=place_of(cursor), as_of=as_of, batch=batch)
+    found = newest_first(records, where, before=read_cursor(cursor, RecordId), as_of=as_of, batch=batch)
     for number, record in enumerate(found):
         if latest is not None and (len(items) == limit or number == SCANNED_MAX):
             return ops.Page(items=tuple(items), next_cursor=cursor_after(latest))

@@ -15,7 +15,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.prompts.injected import strip_injected
-from runlore.domain.record import PERSON_KINDS, Layer, RecordId, State
+from runlore.domain.record import PERSON_KINDS, Layer, State
 from runlore.domain.records.contracts import check_text
 from runlore.domain.search.ranking import RankFilter
 from runlore.domain.text.excerpt import excerpt
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 RequestT = TypeVar("RequestT")
+ItemT = TypeVar("ItemT")
+IdT = TypeVar("IdT")
 AnswerT = TypeVar("AnswerT")
 _NUMBER_DIGITS = 18
 _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
@@ -138,7 +140,7 @@ def _fields(argument: object) -> Iterator[object]:
         yield from (getattr(argument, name) for name in named if name not in ("cursor", "idempotency_key"))
 
 
-def open_cursor(name: str, request: RequestT) -> RequestT:
+def decode_cursor(name: str, request: RequestT) -> RequestT:
     """A request with the place that its cursor names; Invalid where another list gave it, or none."""
     cursor: str | None = getattr(request, "cursor", None)
     if cursor is None:
@@ -153,7 +155,7 @@ def open_cursor(name: str, request: RequestT) -> RequestT:
     return dataclasses.replace(request, cursor=place)  # type: ignore[type-var]
 
 
-def close_cursor(name: str, answer: AnswerT) -> AnswerT:
+def encode_cursor(name: str, answer: AnswerT) -> AnswerT:
     """An answer whose cursor is opaque, and says which list it is of."""
     place: str | None = getattr(answer, "next_cursor", None)
     if place is None:
@@ -183,12 +185,13 @@ def cursor_at(moment: datetime, name: str) -> str:
     return f"{to_milliseconds(moment)}:{name}"
 
 
-def place_of(cursor: str | None) -> tuple[datetime, RecordId] | None:
+def read_cursor(cursor: str | None, kind: Callable[[str], IdT]) -> tuple[datetime, IdT] | None:
+    """The place that a list goes on behind: a time, and an id of the kind."""
     if cursor is None:
         return None
-    moment, _, record_id = cursor.partition(":")
+    moment, _, name = cursor.partition(":")
     try:
-        return from_milliseconds(int(moment)), RecordId(record_id)
+        return from_milliseconds(int(moment)), kind(name)
     except (ValueError, OverflowError):
         raise wrong_cursor() from None
 
@@ -221,9 +224,6 @@ def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     raise TypeError(f"{type(value).__name__} has no plain form")
-
-
-ItemT = TypeVar("ItemT")
 
 
 def cut(

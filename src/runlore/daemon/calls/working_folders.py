@@ -9,10 +9,10 @@ import os
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from runlore.domain import limits
-from runlore.domain.errors import Invalid
+from runlore.domain.errors import Invalid, NotFound
 from runlore.domain.lazy import dataclass
 from runlore.domain.project import (
     PROJECT_FILE,
@@ -25,7 +25,10 @@ from runlore.domain.project import (
     project_name,
 )
 from runlore.domain.text.excerpt import excerpt
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
+
+if TYPE_CHECKING:
+    from runlore.ports.operations import Operations
 
 Bindings: TypeAlias = Callable[[FolderId], FolderBinding | None]
 """What an operator has bound a folder to, by its id."""
@@ -59,7 +62,7 @@ def working_folder(path: str, bound: Bindings = lambda _folder_id: None) -> Work
             hint="give the absolute path of the folder in which the agent works",
         )
     folder = os.path.realpath(path)
-    root = _repository_root(folder)
+    root = repository_root(folder)
     bindings = [each for each in map(bound, map(folder_id, _upwards(folder))) if each is not None]
     named = next((each.project for each in bindings if each.project is not None), None)
     remote = None if root is None else _remote(root)
@@ -70,9 +73,25 @@ def working_folder(path: str, bound: Bindings = lambda _folder_id: None) -> Work
     return WorkingFolder(path=folder, project=project, capture=captures, name=name, settled=settled)
 
 
+def is_bound(folder: str, bound: Bindings) -> bool:
+    """Whether an operator has bound a folder, or one above it, to anything."""
+    return any(bound(folder_id(each)) is not None for each in _upwards(folder))
+
+
+def bindings_of(operations: "Operations") -> Bindings:
+    """The bindings that whoever may ask these operations is told of."""
+
+    def find_binding(folder_id: FolderId) -> FolderBinding | None:
+        with suppress(NotFound):
+            return operations.get_folder(folder_id)
+        return None
+
+    return find_binding
+
+
 def proposal_of(folder: str) -> ProjectFile:
     """What a folder's project files propose: the nearest name, and a no of whoever says it on the way up."""
-    root = _repository_root(folder)
+    root = repository_root(folder)
     files = list(_project_files(folder, root))
     name = next((file.name for file in files if file.name is not None), None)
     captures = all(file.capture for file in (*files, *_files_above(folder, root)))
@@ -105,14 +124,14 @@ def allows_capture(path: str | None, bound: Bindings) -> bool:
 def take_warnings(folder: str) -> tuple[str, ...]:
     """What project files say of a folder without meaning anything, for whoever shows it to a person: it is
     not logged by this process any more."""
-    told: list[str] = []
+    warnings: list[str] = []
     with suppress(Invalid):
         for each in _upwards(os.path.realpath(folder)):
-            _project_file(each, warn=told.append)
-    return tuple(told)
+            _project_file(each, warn=warnings.append)
+    return tuple(warnings)
 
 
-def _repository_root(folder: str) -> str | None:
+def repository_root(folder: str) -> str | None:
     for each in _upwards(folder):
         if os.path.lexists(os.path.join(each, ".git")):
             return each
@@ -167,8 +186,8 @@ def _warning(path: str, unknown: tuple[str, ...]) -> str:
     event."""
     if len(_warned) < _WARNED_MAX:
         _warned.add((path, unknown))
-    told = ", ".join(map(repr, unknown[:_TOLD_MAX]))
-    return f"{path} has keys that mean nothing: {excerpt(told, 400)}; it knows project and capture"
+    names = ", ".join(map(repr, unknown[:_TOLD_MAX]))
+    return f"{path} has keys that mean nothing: {excerpt(names, 400)}; it knows project and capture"
 
 
 def _remote(root: str) -> str | None:

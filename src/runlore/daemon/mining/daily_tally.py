@@ -43,7 +43,6 @@ class DailyTally:
     ended_at: list[datetime] = field(default_factory=list)
 
     def add(self, runs: Iterable[RunTally]) -> None:
-        """Count runs."""
         for run in runs:
             if run.run_id in self._runs:
                 continue
@@ -71,7 +70,6 @@ class DailyTally:
 
 
 def tally_of(mined: MinedRun, ended_at: datetime | None = None) -> RunTally:
-    """What a run did."""
     counts: Counter[tuple[int, str]] = Counter()
     failures: Counter[tuple[int, str]] = Counter()
     for step in mined.steps:

@@ -11,18 +11,24 @@ from datetime import datetime
 from functools import cache
 
 from runlore.daemon.mining.daily_tally import DailyTally
-from runlore.daemon.mining.findings import Example, Heard, LearnFindings, RunWords
+from runlore.daemon.mining.findings import (
+    Example,
+    Heard,
+    LearnFindings,
+    RunWords,
+    Totals,
+    printable_path,
+    readable,
+)
 from runlore.daemon.mining.process_pool import Task, cores, run_tasks
 from runlore.daemon.mining.project_instructions import read_instructions
 from runlore.daemon.mining.source_errors import isolate_errors
 from runlore.daemon.mining.source_reader import SourceRead, in_order
-from runlore.daemon.mining.totals import Totals, printable_path, readable
 from runlore.daemon.mining.worker import read_here
 from runlore.domain import limits
 from runlore.domain.detectors.cross_session import CrossSession
-from runlore.domain.detectors.earlier_reads import first_reads
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.detectors.mined import MinedRun, OutsideRead
+from runlore.domain.detectors.mined import MinedRun, OutsideRead, first_reads
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.run import RunId
 from runlore.domain.runs.transcript import TranscriptSource
@@ -184,9 +190,9 @@ class _Gathered:
         across = CrossSession()
         found: list[Match] = []
         for session_id, runs in sessions.items():
-            told = self._matches[session_id]
+            shown = self._matches[session_id]
             with isolate_errors(self._note_mishap):
-                found.extend(matches_of_session(runs) if told is None else told)
+                found.extend(matches_of_session(runs) if shown is None else shown)
                 across.add(runs)
         with isolate_errors(self._note_mishap):
             found.extend(across.matches())

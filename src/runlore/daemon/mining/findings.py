@@ -1,6 +1,8 @@
-"""What reading transcripts came to, as plain values: nothing of a reader or of a store is in them."""
+"""What reading transcripts came to, added up and as plain values: nothing of a reader or a store."""
 
-from collections.abc import Mapping
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
@@ -9,6 +11,7 @@ from runlore.domain.detectors.mined import Step
 from runlore.domain.policies.policy import RunMemoryPolicy
 from runlore.domain.record import Record, Source
 from runlore.domain.run import RunId, RunStatus
+from runlore.domain.runs.transcript import ReadCounts, TranscriptSource
 from runlore.domain.session import SessionId
 from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.suggestion import Suggestion
@@ -28,13 +31,7 @@ class AgentRead:
 
     @property
     def lines_skipped(self) -> int:
-        """How many lines were not understood."""
         return sum(self.skipped.values())
-
-    @property
-    def understood(self) -> float:
-        """The share of its lines that were understood; nothing read is nothing missed."""
-        return 1 - self.lines_skipped / self.lines if self.lines else 1.0
 
     @property
     def understood_text(self) -> str:
@@ -61,32 +58,26 @@ class ReadingSummary:
 
     @property
     def files(self) -> int:
-        """How many files were read."""
         return sum(agent.files for agent in self.agents)
 
     @property
     def lines(self) -> int:
-        """How many lines were read."""
         return sum(agent.lines for agent in self.agents)
 
     @property
     def bytes(self) -> int:
-        """How many bytes were read."""
         return sum(agent.bytes for agent in self.agents)
 
     @property
     def sessions(self) -> int:
-        """Of how many sessions anything was read."""
         return sum(agent.sessions for agent in self.agents)
 
     @property
     def runs(self) -> int:
-        """How many runs were read."""
         return sum(agent.runs for agent in self.agents)
 
     @property
     def lines_skipped(self) -> int:
-        """How many lines were not understood."""
         return sum(agent.lines_skipped for agent in self.agents)
 
 
@@ -129,12 +120,10 @@ class RunWords:
 
     @property
     def request(self) -> UserMessage | None:
-        """What it was asked, where that is the user's."""
         return next((each for each in self.said if each.event_number == self.number), None)
 
     @property
     def source(self) -> Source:
-        """Where what is said comes from."""
         return Source(session_id=self.session_id, run_id=self.run_id, agent=self.agent)
 
 
@@ -168,3 +157,81 @@ class LearnFindings:
     def beyond_retention(self, policy: RunMemoryPolicy, now: datetime) -> int:
         """Of how many runs no memory would be kept."""
         return sum(not policy.remembers(at, now) for at in self.ended_at)
+
+
+@dataclass(kw_only=True)
+class _AgentTotals:
+    files: set[str] = field(default_factory=set)
+    lines: int = 0
+    bytes: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    sessions: set[SessionId] = field(default_factory=set)
+    runs: set[RunId] = field(default_factory=set)
+
+
+class Totals:
+    """What was read so far. A run that several sources tell is counted once."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, _AgentTotals] = {}
+        self._unread: list[Unread] = []
+
+    def add(self, source: TranscriptSource, counts: ReadCounts) -> None:
+        totals = self._of(source)
+        totals.files.add(source.path)
+        totals.lines += counts.lines
+        totals.bytes += counts.bytes
+        totals.skipped.update(counts.skipped)
+
+    def add_run(self, source: TranscriptSource, session_id: SessionId, run_id: RunId) -> None:
+        totals = self._of(source)
+        totals.sessions.add(session_id)
+        totals.runs.add(run_id)
+
+    def add_unread(self, source: TranscriptSource, problem: str) -> None:
+        """Note what could not be read, or not to its end."""
+        self._unread.append(
+            Unread(path=printable_path(source.path), problem=problem, looks_like=source.looks_like)
+        )
+
+    def add_mishap(self, where: str, problem: str) -> None:
+        """Note what went wrong where no source is to blame."""
+        self._unread.append(Unread(path=where, problem=problem))
+
+    def reading(self) -> ReadingSummary:
+        """All of it, agents and files by name."""
+        return ReadingSummary(
+            agents=tuple(_to_agent_read(agent, self._agents[agent]) for agent in sorted(self._agents)),
+            unread=tuple(sorted(self._unread, key=lambda each: each.path)),
+        )
+
+    def _of(self, source: TranscriptSource) -> _AgentTotals:
+        return self._agents.setdefault(str(source.agent), _AgentTotals())
+
+
+def printable_path(path: str) -> str:
+    """A path as it can be printed and sent: a name need not be text."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def readable(sources: Iterable[TranscriptSource], sums: Totals) -> list[TranscriptSource]:
+    """The sources that have a reader; the others are noted."""
+    known = []
+    for source in sources:
+        if source.agent is None:
+            sums.add_unread(source, source.problem)
+        else:
+            known.append(source)
+    return known
+
+
+def _to_agent_read(agent: str, totals: _AgentTotals) -> AgentRead:
+    return AgentRead(
+        agent=agent,
+        files=len(totals.files),
+        lines=totals.lines,
+        bytes=totals.bytes,
+        sessions=len(totals.sessions),
+        runs=len(totals.runs),
+        skipped=dict(sorted(totals.skipped.items())),
+    )

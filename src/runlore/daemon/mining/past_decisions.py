@@ -70,8 +70,8 @@ def split_decided(
 ) -> tuple[tuple[Suggestion, ...], tuple[PastDecision, ...]]:
     """Findings that would wait for somebody, and what of the others was decided before: seen as often as it
     will have been when they are stored."""
-    told = [_add_counts(each, again) for each in decided if (again := list(filter(each.is_about, found)))]
-    return tuple(each for each in found if not any(one.is_about(each) for one in told)), tuple(told)
+    counted = [_add_counts(each, again) for each in decided if (again := list(filter(each.is_about, found)))]
+    return tuple(each for each in found if not any(one.is_about(each) for one in counted)), tuple(counted)
 
 
 def _add_counts(decided: PastDecision, again: Sequence[Suggestion]) -> PastDecision:

@@ -114,7 +114,7 @@ def waiting_statements(operations: ops.Operations) -> tuple[Record, ...]:
     waiting = _pages(
         lambda cursor: operations.list_records(ops.ListRequest(filters=where, limit=_PAGE, cursor=cursor))
     )
-    return _sort_by_rank(each for each in waiting if rank_of(each) is not None)
+    return _sort_by_rank(each for each in waiting if each.origin is Origin.DAEMON and each.proposal is None)
 
 
 def waiting_suggestions(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:

@@ -5,15 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from runlore.daemon.calls.working_folders import Bindings, proposal_of, working_folder
 from runlore.daemon.mining.daily_tally import RunTally, tally_of
 from runlore.daemon.mining.findings import RunWords
 from runlore.daemon.mining.source_errors import isolate_errors
 from runlore.domain import limits
-from runlore.domain.detectors.earlier_reads import LEFT_OUT, first_reads, with_earlier
 from runlore.domain.detectors.match import Match
-from runlore.domain.detectors.mined import MinedRun, OutsideRead
+from runlore.domain.detectors.mined import LEFT_OUT, MinedRun, OutsideRead, first_reads, with_earlier
 from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.detectors.session import matches_of_session
+from runlore.domain.errors import Invalid
 from runlore.domain.runs.transcript import KnownFolder, Left, ReadCounts, ToldRun, TranscriptSource
 from runlore.domain.session import SessionId
 from runlore.domain.statements.user_messages import list_user_messages
@@ -143,3 +144,16 @@ def _mine(
 def in_order(runs: Mapping[int, MinedRun], earlier: Sequence[OutsideRead]) -> tuple[MinedRun, ...]:
     """The runs of a session by their ordinals, with what others of it read."""
     return with_earlier([runs[ordinal] for ordinal in sorted(runs)], earlier)
+
+
+def look_up_folder(path: str, bound: Bindings = lambda _folder_id: None) -> KnownFolder:
+    """A folder of a transcript, which may lie on another machine. Where its file says no, or cannot be read,
+    it is left out until an operator binds the folder: perhaps nothing there was meant to be kept."""
+    if not path:
+        return KnownFolder()
+    try:
+        folder = working_folder(path, bound)
+        captures = folder.capture and (folder.settled or proposal_of(folder.path).capture)
+    except Invalid as error:
+        return KnownFolder(capture=error.code == "session.folder")
+    return KnownFolder(path=folder.path, project=folder.project, project_name=folder.name, capture=captures)

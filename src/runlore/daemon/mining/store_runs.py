@@ -14,11 +14,9 @@ from functools import partial
 
 import orjson
 
-from runlore.daemon.mining.findings import ReadingSummary
-from runlore.daemon.mining.known_folders import told_folder
+from runlore.daemon.mining.findings import ReadingSummary, Totals, readable
 from runlore.daemon.mining.source_errors import isolate_errors
-from runlore.daemon.mining.source_reader import FolderCache
-from runlore.daemon.mining.totals import Totals, readable
+from runlore.daemon.mining.source_reader import FolderCache, look_up_folder
 from runlore.domain import limits
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.runs.transcript import START, Left, Position, ReadCounts, ToldRun, TranscriptSource
@@ -70,11 +68,11 @@ def store(
         if position != START and not transcripts.is_unread(source, position):
             unchanged += 1
         else:
-            told = _told_of(source, done, total, progress=progress)
+            report = _told_of(source, done, total, progress=progress)
             counts = ReadCounts()
             reading = _Reading(source=source, runs=transcripts.read(source, counts, position), counts=counts)
             with isolate_errors(partial(sums.add_unread, source)):
-                _read_on(reading, sums=sums, sending=sending, told=told)
+                _read_on(reading, sums=sums, sending=sending, told=report)
             sums.add(source, counts)
         done += source.bytes
         progress(done, total)
@@ -112,7 +110,7 @@ class _BatchSender:
     """Sends batches, and adds up what became of them."""
 
     operations: SkillOperations
-    folders: FolderCache = field(default_factory=lambda: FolderCache(told_folder))
+    folders: FolderCache = field(default_factory=lambda: FolderCache(look_up_folder))
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     held: set[str] = field(default_factory=set)
@@ -133,13 +131,11 @@ class _BatchSender:
         self.operations.import_runs(RunsToImport(source=source, runs=(), position=position))
 
     def leave(self, reason: Left, runs: int) -> None:
-        """Leave runs out."""
         if runs:
             self.counts["left"] += runs
             self.reasons[reason.value] += runs
 
     def answer(self, reading: ReadingSummary, *, unchanged: int) -> Stored:
-        """All of it."""
         counts = {name: self.counts[name] for name in _COUNTED}
         return Stored(
             reading=reading,

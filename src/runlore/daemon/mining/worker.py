@@ -2,10 +2,9 @@
 
 from functools import cache
 
-from runlore.daemon.mining.known_folders import told_folder
 from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.daemon.mining.process_pool import Told
-from runlore.daemon.mining.source_reader import FolderCache, SourceRead, read_source
+from runlore.daemon.mining.source_reader import FolderCache, SourceRead, look_up_folder, read_source
 from runlore.domain.runs.transcript import TranscriptSource
 from runlore.ports.transcripts import Transcripts
 
@@ -18,4 +17,4 @@ def read_here(source: TranscriptSource, told: Told) -> SourceRead:
 
 @cache
 def _own() -> tuple[Transcripts, FolderCache]:
-    return local_transcripts(), FolderCache(told_folder)
+    return local_transcripts(), FolderCache(look_up_folder)

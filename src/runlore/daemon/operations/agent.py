@@ -7,7 +7,7 @@ from runlore.daemon.agent.run_follower import RunFollower
 from runlore.daemon.calls.access import may_use, own_session
 from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import checked_limit, cut, place_of
+from runlore.daemon.calls.requests import checked_limit, cut, read_cursor
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import UnstoredRuns, own_run, own_run_turn, run_id_of
 from runlore.daemon.runs.run_ends import closing, remembering
@@ -19,7 +19,7 @@ from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.records.audit import Act
 from runlore.domain.run import Run, RunId, RunStatus
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 from runlore.flow.capture.approvals import decide_approval
 from runlore.flow.capture.ending import RunEnding
 from runlore.flow.reactions import Closed
@@ -87,8 +87,7 @@ class AgentActs(Bound):
     @operation
     def list_approvals(self, request: ops.ApprovalsRequest) -> ops.ApprovalPage:
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        place = place_of(request.cursor)
-        after = None if place is None else (place[0], ApprovalId(place[1]))
+        after = read_cursor(request.cursor, ApprovalId)
         run_id = None if request.run_id is None else run_id_of(request.run_id)
         states = request.states or frozenset({ApprovalState.WAITING})
         session_id = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 from runlore.daemon.calls.access import may_see, require_role, require_visible
 from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
 from runlore.daemon.calls.lookups import target
-from runlore.daemon.calls.requests import close_cursor, list_name, open_cursor
+from runlore.daemon.calls.requests import decode_cursor, encode_cursor, list_name
 from runlore.daemon.parts import Parts
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record
@@ -37,9 +37,9 @@ def operation(
     def wrapper(self: BoundT, /, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> AnswerT:
         require_role(self.caller, method.__name__)
         name = list_name(method.__name__, *args, *kwargs.values())
-        given = [open_cursor(name, each) for each in args]
-        named = {key: open_cursor(name, each) for key, each in kwargs.items()}
-        return close_cursor(name, method(self, *given, **named))  # type: ignore[arg-type]
+        given = [decode_cursor(name, each) for each in args]
+        named = {key: decode_cursor(name, each) for key, each in kwargs.items()}
+        return encode_cursor(name, method(self, *given, **named))  # type: ignore[arg-type]
 
     return wrapper
 

@@ -20,9 +20,10 @@ from runlore.domain.runs.job import JobState
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.serialization.codec import as_whole
 from runlore.domain.session import SessionId
+from runlore.flow import outcomes
 from runlore.flow.capture.backfill import BackfillSelection, note_owed, owe_captures, to_capture
-from runlore.flow.capture.consent import CAPTURE_PAUSED
 from runlore.flow.capture.remember import prune
+from runlore.flow.capture.sessions import CAPTURE_PAUSED
 from runlore.flow.policies import current_capture, current_run_memory
 from runlore.flow.record.intake import append
 from runlore.ports import operations as ops
@@ -89,6 +90,7 @@ class CaptureActs(Bound):
         """Do what is due now, models asked where needed: so many jobs and lots of vectors at most."""
         lots = checked_limit(limit, limits.LIST_LIMIT_MAX)
         done = do_due_jobs(self.parts, limit=lots)
+        outcomes.settle_outcomes(self.parts.store, self.parts.clock.earliest_now(), limit=lots)
         self.parts.meaning.work(lots)
         with self.parts.store.snapshot() as snapshot:
             counts = snapshot.jobs.count()

@@ -23,15 +23,15 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
 from runlore.flow.families import descendants, family
 from runlore.flow.publish.decide import expect_revision
-from runlore.flow.publish.forget import to_forget
-from runlore.flow.publish.forget_runs import (
+from runlore.flow.publish.forget import (
     Forgotten,
+    scopes_marked,
+    to_forget,
     tombstones_of_run,
     tombstones_of_session,
     would_forget_run,
     would_forget_session,
 )
-from runlore.flow.publish.forget_sources import scopes_marked
 from runlore.flow.reactions import (
     forget_learning,
     forget_whole_run,

@@ -15,7 +15,7 @@ from runlore.agents.hooks.reports import HookedAgent, HookKind, HookReport, find
 from runlore.daemon.agents_folder import read_persona
 from runlore.daemon.calls.access import not_found_session
 from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
-from runlore.daemon.mining.known_folders import told_folder
+from runlore.daemon.mining.source_reader import look_up_folder
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.runs import RunActs
 from runlore.daemon.runs.run_access import own_run_turn
@@ -32,12 +32,10 @@ from runlore.domain.runs.transcript import transcript_session_id
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.serialization.storable_json import make_json_storable
 from runlore.domain.session import Session
-from runlore.domain.text.storable import make_storable
-from runlore.flow.capture.consent import is_captured
-from runlore.flow.capture.folders import find_binding
+from runlore.domain.text.safe_text import make_storable
 from runlore.flow.capture.importing import told_session
 from runlore.flow.capture.runs import append_events
-from runlore.flow.capture.sessions import make_session
+from runlore.flow.capture.sessions import find_binding, is_captured, make_session
 from runlore.ports import operations as ops
 from runlore.ports.store import Transaction
 
@@ -98,7 +96,7 @@ class HookActs(Bound):
             present = snapshot.sessions.find(session_id)
             if present is not None:
                 return self._require_own(present)
-            folder = told_folder(make_storable(report.folder), partial(find_binding, snapshot))
+            folder = look_up_folder(make_storable(report.folder), partial(find_binding, snapshot))
         with self.parts.store.transaction() as tx:
             tx.lock({Scope(ScopeKind.SESSION, session_id)})
             present = tx.sessions.find(session_id)

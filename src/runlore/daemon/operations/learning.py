@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
+from typing import TYPE_CHECKING, TypeVar
 
 from runlore.daemon.calls.access import (
     may_see,
@@ -38,6 +40,7 @@ from runlore.daemon.runs.run_access import own_run
 from runlore.domain import limits
 from runlore.domain.access import Caller
 from runlore.domain.errors import Invalid, NotFound, Refused
+from runlore.domain.lazy import LazyModule
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.prompts.injected import without_notes
 from runlore.domain.record import LEARNING_KINDS, REVIEWED_KINDS, Record, RecordId, State, StateReason
@@ -49,17 +52,28 @@ from runlore.domain.run import Run
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.flow.origins import rests_on
-from runlore.flow.pipeline.operator_verification import Vouching, gather_support, verify
-from runlore.flow.pipeline.replacing import supersede
-from runlore.flow.publish.decide import expect_revision, set_standing
-from runlore.flow.publish.feedback import give_feedback, was_given
-from runlore.flow.publish.repeats import ended_before, published_before, superseded_before
-from runlore.flow.reactions import confirm_learning, revoke_learnings
+from runlore.flow.pipeline.verifying import Vouching, gather_support, verify
+from runlore.flow.publish.decide import (
+    ended_before,
+    expect_revision,
+    give_feedback,
+    published_before,
+    set_standing,
+    superseded_before,
+    was_given,
+)
+from runlore.flow.reactions import confirm_learning, revoke_learnings, supersede
 from runlore.flow.record.intake import propose_once
 from runlore.ports import operations as ops
 from runlore.ports.operations import LearningFilters
 from runlore.ports.store import Collections, RecordFilter, Transaction
 
+if TYPE_CHECKING:
+    from runlore.flow.pipeline import by_origin
+else:
+    by_origin = LazyModule("runlore.flow.pipeline.by_origin")
+
+MatchedT = TypeVar("MatchedT", ops.Revoked, ops.Cleared)
 _LISTED_KINDS = LEARNING_KINDS & REVIEWED_KINDS
 REVOKED_MAX = 10_000
 
@@ -227,20 +241,47 @@ class LearningActs(Bound):
     @operation
     def revoke_matching(self, request: ops.MatchingRevocation) -> ops.Revoked:
         require_filter(request.filters)
-        with self.parts.store.snapshot() as snapshot:
-            found = revocable(snapshot, request.filters, self.caller, self.parts.clock.now())
-        if request.dry_run:
-            return ops.Revoked(items=found, dry_run=True)
-
-        def do(tx: Transaction, act: Act) -> Done[ops.Revoked]:
-            tx.lock({record.scope for record in found})
-            revoked = revoke_learnings(tx, still_revocable(tx, found, request.filters, act.at), act)
-            return Done(ops.Revoked(items=revoked, dry_run=False), records=revoked)
-
         call = reasoned_call("revoke_matching", request)
-        answer = self.acting.perform(call, do, lambda kept: ops.Revoked(items=kept.records, dry_run=False))
+        return self._act_on_matching(call, request.filters, ops.Revoked, dry_run=request.dry_run)
+
+    @operation
+    def clear_origin(self, request: ops.OriginClearance) -> ops.Cleared:
+        filters = LearningFilters(origin=check_text("the origin", request.origin).strip())
+        require_filter(filters)
+        call = reasoned_call("clear_origin", request)
+        return self._act_on_matching(call, filters, ops.Cleared, dry_run=request.dry_run)
+
+    def _act_on_matching(
+        self, call: Call, filters: LearningFilters, answer: type[MatchedT], *, dry_run: bool
+    ) -> MatchedT:
+        """Revoke all that passes the filters, or clear all that rests on their origin alone."""
+        is_clearing = answer is ops.Cleared
+        # Suggestions and skills belong to the workspace: whoever has but some scopes reaches none.
+        origin = filters.origin.strip() if self.caller.scopes is None else ""
+        with self.parts.store.snapshot() as snapshot:
+            found = revocable(snapshot, filters, self.caller, self.parts.clock.now(), alone=is_clearing)
+            others = by_origin.find_brought(snapshot, origin, alone=is_clearing)
+        if dry_run:
+            return answer(items=found, others=others.names, dry_run=True)
+
+        def do(tx: Transaction, act: Act) -> Done[MatchedT]:
+            present = by_origin.take_turns(tx, {record.scope for record in found}, others)
+            done = (by_origin.clear if is_clearing else by_origin.take_back)(tx, present, act)
+            items = still_revocable(tx, found, filters, act.at, alone=is_clearing)
+            records = (by_origin.clear_records if is_clearing else by_origin.end_records)(tx, items, act)
+            told = answer(items=records, others=done.names, dry_run=False)
+            return Done(told, records=records, numbers=dict.fromkeys(done.names, 0))
+
+        told = self.acting.perform(
+            call, do, lambda kept: answer(items=kept.records, others=kept.names, dry_run=False)
+        )
+        if origin:
+            with self.parts.store.snapshot() as snapshot:
+                skills = [snapshot.skills.get(each.skill_id) for each in others.skills]
+            self.parts.library.project(skills)
+            self.parts.library.mirror_skips()
         self.follow_skills()
-        return answer
+        return told
 
     @operation
     def supersede(self, request: ops.Supersession) -> Record:
@@ -402,21 +443,27 @@ def require_filter(filters: LearningFilters) -> None:
         )
 
 
-def passes(collections: Collections, record: Record, filters: LearningFilters) -> bool:
-    """Whether a record has what filters ask for that no query of the store tells."""
+def passes(
+    collections: Collections, record: Record, filters: LearningFilters, *, alone: bool = False
+) -> bool:
+    """Whether a record has what filters ask for that no query of the store tells; with `alone`, whether it is
+    marked for their origin and nothing else."""
     origin = filters.origin.strip()
+    if alone:
+        return by_origin.rests_alone(record.provenance, origin)
     is_told = holds(record, checked_words(filters.text))
     return is_told and (not origin or rests_on(collections, record, origin))
 
 
 def revocable(
-    collections: Collections, filters: LearningFilters, caller: Caller, now: datetime
+    collections: Collections, filters: LearningFilters, caller: Caller, now: datetime, *, alone: bool
 ) -> tuple[Record, ...]:
-    """The active learnings that pass the filters and that the caller reaches, newest first; a bounded lot."""
-    where = _active_where(filters, caller.scopes, now)
+    """What of learnings, and of candidates, passes the filters and is in the caller's reach, newest first; a
+    bounded lot."""
     found: list[Record] = []
-    for record in newest_first(collections.records, where):
-        if passes(collections, record, filters):
+    wheres = _wheres(filters, caller.scopes, now)
+    for record in chain.from_iterable(newest_first(collections.records, where) for where in wheres):
+        if passes(collections, record, filters, alone=alone):
             found.append(record)
         if len(found) > REVOKED_MAX:
             raise Invalid(
@@ -428,18 +475,26 @@ def revocable(
 
 
 def still_revocable(
-    collections: Collections, found: Sequence[Record], filters: LearningFilters, now: datetime
+    tx: Transaction, found: Sequence[Record], filters: LearningFilters, now: datetime, *, alone: bool
 ) -> tuple[Record, ...]:
     """Those found that pass the filters as they are now, with their scopes in hand."""
-    where = _active_where(filters, None, now)
-    present = collections.records.get_many([record.record_id for record in found])
+    wheres = _wheres(filters, None, now)
+    present = tx.records.get_many([record.record_id for record in found])
     locked = {record.scope for record in found}
     return tuple(
         record
         for record in (present[each.record_id] for each in found if each.record_id in present)
-        if record.scope in locked and where.admits(record) and passes(collections, record, filters)
+        if record.scope in locked
+        and any(where.admits(record) for where in wheres)
+        and passes(tx, record, filters, alone=alone)
     )
 
 
-def _active_where(filters: LearningFilters, readable: frozenset[Scope] | None, now: datetime) -> RecordFilter:
-    return replace(published_where(filters, readable, now), states=frozenset({State.ACTIVE}))
+def _wheres(
+    filters: LearningFilters, readable: frozenset[Scope] | None, now: datetime
+) -> tuple[RecordFilter, ...]:
+    """Active learnings; of an origin also the candidates that wait."""
+    published = published_where(filters, readable, now)
+    active = replace(published, states=frozenset({State.ACTIVE}))
+    waiting = replace(published, states=frozenset({State.CONSTRAINED}), published=False)
+    return (active, waiting) if filters.origin.strip() else (active,)

@@ -7,6 +7,7 @@ act the files are looked at, so that what somebody has written is theirs before 
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from runlore.daemon.calls.access import asks_privately, own_session
 from runlore.daemon.calls.idempotency import Call, Done, Kept
@@ -26,16 +27,16 @@ from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.capability import Capabilities
 from runlore.domain.errors import Denied, Invalid, NotFound
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
+from runlore.domain.lazy import LazyModule
 from runlore.domain.records.audit import Act
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skills.skill_curation import Curation, CurationId
 from runlore.domain.suggesting.naming import is_valid_name
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId
-from runlore.flow.pipeline.repeating import remember_saved, scopes_to_remember, workspace_turn
 from runlore.flow.policies import current_skills
-from runlore.flow.skills import curating, library
+from runlore.flow.skills import library
 from runlore.flow.skills.deciding import reset_skips
 from runlore.flow.skills.machines import note_mounts
 from runlore.flow.skills.promoted_use import standing
@@ -43,6 +44,13 @@ from runlore.flow.skills.saving import Saving, save
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
+
+if TYPE_CHECKING:
+    from runlore.flow.pipeline import repeating
+    from runlore.flow.skills import curating
+else:
+    repeating = LazyModule("runlore.flow.pipeline.repeating")
+    curating = LazyModule("runlore.flow.skills.curating")
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +77,7 @@ class LibraryActs(Bound):
                 accept_untrusted=request.accept_untrusted,
                 expected_revision=request.expected_revision,
             )
-            remember_saved(tx, skill, stored, self._saving(act), is_reviewed=True)
+            repeating.remember_saved(tx, skill, stored, self._saving(act), is_reviewed=True)
             return skill
 
         call = Call(operation="save_skill", request=request, key=request.idempotency_key)
@@ -131,7 +139,7 @@ class LibraryActs(Bound):
             )
             if skill is not before:
                 stored = library.suggestion_of(tx, skill)
-                remember_saved(tx, skill, stored, self._saving(act), is_reviewed=True)
+                repeating.remember_saved(tx, skill, stored, self._saving(act), is_reviewed=True)
             return skill
 
         return self._act_on_skill(
@@ -293,7 +301,7 @@ class LibraryActs(Bound):
         self.parts.library.refresh()
 
         def attempt(tx: Transaction, act: Act) -> Done[Skill]:
-            workspace_turn(tx, *scopes_to_remember(tx, about(tx)))
+            repeating.workspace_turn(tx, *repeating.scopes_to_remember(tx, about(tx)))
             suggestions_turn(tx)
             skill = do(tx, act)
             return Done(skill, name=skill.skill_id)

@@ -33,14 +33,19 @@ from runlore.domain.skill import SkillOrigin
 from runlore.domain.timestamps import format_time
 from runlore.flow.capture.provenance import conversation_provenance
 from runlore.flow.policies import current_projection, current_run_memory, learning_then, run_memory_then
-from runlore.flow.prompt_context.goal import best_for_goal
 from runlore.flow.prompt_context.hidden import (
     HiddenRecords,
     list_hidden_records,
     list_hidden_then,
     visible_lines,
 )
-from runlore.flow.prompt_context.learnings import Learned, all_learned, list_standing, select_learnings
+from runlore.flow.prompt_context.learnings import (
+    Learned,
+    all_learned,
+    best_for_goal,
+    list_standing,
+    select_learnings,
+)
 from runlore.flow.prompt_context.rebuild import rebuilt
 from runlore.flow.prompt_context.recovered_runs import (
     RecoveredRuns,
@@ -113,6 +118,7 @@ class ProjectionActs(Bound):
             answer,
             recovered_memory=_recovered_memory(runs),
             semantic=asked.semantic,
+            embedding_model=asked.model,
             remark=""
             if query is None
             else remark_on(query, asked, found_any=bool(answer.learned_context.entries)),
@@ -278,7 +284,7 @@ class ProjectionActs(Bound):
         found = self.parts.follower.answer(ask, needs_index=True)
         found_any = bool(found.profile or found.procedural or found.semantic)
         remark = remark_on(goal, asked, found_any=found_any)
-        return replace(found, by_meaning=asked.semantic, remark=remark)
+        return replace(found, by_meaning=asked.semantic, embedding_model=asked.model, remark=remark)
 
     def _visible_skills(
         self, collections: Collections, session_id: SessionId, binding: Binding, moment: datetime | None

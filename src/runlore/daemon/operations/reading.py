@@ -8,12 +8,12 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain.errors import Refused, Unavailable
 from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.record import JsonObject
-from runlore.domain.statements.reading import MessageBatch
+from runlore.domain.statements.passages import MessageBatch
 from runlore.flow.model_budget import BudgetedModels, budget_day, usage_on
 from runlore.flow.pipeline.reading import Reading, is_reading_allowed, question_about, unread_batches
 from runlore.flow.policies import current_learning
-from runlore.models.prices import price_of
 from runlore.models.prompt_files import CURRENT, chat_request, load_prompt, render_document
+from runlore.models.usage import price_of
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure, ModelPurpose, TokenUsage
 from runlore.ports.store import Collections

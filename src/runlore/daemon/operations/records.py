@@ -16,7 +16,7 @@ from runlore.daemon.calls.requests import (
     checked_limit,
     checked_query,
     list_unsearched,
-    place_of,
+    read_cursor,
     record_filter,
     search_filter,
     whole_milliseconds,
@@ -60,7 +60,7 @@ class RecordActs(Bound):
         where = record_filter(
             request.filters, default_states=frozenset({State.ACTIVE}), now=self.parts.clock.now()
         )
-        place = place_of(request.cursor)
+        place = read_cursor(request.cursor, RecordId)
         with self.parts.store.snapshot() as snapshot:
             where = replace(
                 where, layers=self._layers(where.layers), scopes=self._scopes(snapshot, request.filters)
@@ -118,7 +118,13 @@ class RecordActs(Bound):
         )
         remark = remark_on(query, asked, found_any=bool(hits))
         passed_over = () if hits or remark == WORDLESS else list_unsearched(filters)
-        return ops.SearchHits(items=hits, semantic=asked.semantic, remark=remark, unsearched=passed_over)
+        return ops.SearchHits(
+            items=hits,
+            semantic=asked.semantic,
+            embedding_model=asked.model,
+            remark=remark,
+            unsearched=passed_over,
+        )
 
     @operation
     def states(self) -> tuple[Transition, ...]:

@@ -13,7 +13,7 @@ from runlore.daemon.calls.access import (
 )
 from runlore.daemon.calls.idempotency import Call, Done
 from runlore.daemon.calls.lookups import active_records, next_cursor
-from runlore.daemon.calls.requests import checked_limit, first_cursor, place_of
+from runlore.daemon.calls.requests import checked_limit, first_cursor, read_cursor
 from runlore.daemon.operations.bound import operation, reasoned_call
 from runlore.daemon.operations.forgetting import ForgetActs
 from runlore.domain import limits
@@ -25,9 +25,14 @@ from runlore.domain.records.publication import PublishTerms
 from runlore.domain.scope import Scope
 from runlore.domain.statements.conduct import may_stand
 from runlore.domain.statements.ranks import confidence_reasons
-from runlore.flow.publish.decide import reject
-from runlore.flow.publish.repeats import ended_before, published_before, restored_before
-from runlore.flow.publish.undo import replaced_by, restore
+from runlore.flow.publish.decide import (
+    ended_before,
+    published_before,
+    reject,
+    replaced_by,
+    restore,
+    restored_before,
+)
 from runlore.flow.reactions import confirm_learning, roll_back_learning
 from runlore.flow.record.curate import MergeStatus, MergeView, propose_merges, view
 from runlore.flow.review.inbox import (
@@ -52,7 +57,7 @@ class ReviewActs(ForgetActs):
     @operation
     def review_list(self, request: ops.ReviewRequest) -> ops.ReviewPage:
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        now, place = self.parts.clock.now(), place_of(request.cursor)
+        now, place = self.parts.clock.now(), read_cursor(request.cursor, RecordId)
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, request.session_id)
             where = waiting_for_review(

@@ -5,7 +5,7 @@ from contextlib import suppress
 from runlore.daemon.calls.access import may_use, own_session
 from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import checked_limit, clean_text, cut, number_of, place_of
+from runlore.daemon.calls.requests import checked_limit, clean_text, cut, number_of, read_cursor
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import UnstoredRuns, new_run_id, own_artifact, own_run, own_run_turn
 from runlore.daemon.runs.run_ends import closing, remembering
@@ -22,7 +22,6 @@ from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId
 from runlore.domain.runs.journal import Entry, JournalEvent
 from runlore.domain.runs.journal_entry import checkpoint_entry, parse_entry
 from runlore.domain.session import SessionId
-from runlore.flow.capture.consent import CaptureOff, is_captured, require_captured
 from runlore.flow.capture.ending import RunEnding, check_ending, is_ended_so
 from runlore.flow.capture.remember import Remembering
 from runlore.flow.capture.runs import (
@@ -31,11 +30,12 @@ from runlore.flow.capture.runs import (
     append_events,
     require_external,
     require_open_run,
+    usage_counters,
 )
 from runlore.flow.capture.session_lock import session_turn
-from runlore.flow.capture.usage import usage_counters
+from runlore.flow.capture.sessions import CaptureOff, is_captured, require_captured
 from runlore.flow.reactions import Closed, Closing
-from runlore.flow.record.scratch import add_scratch, scratch_of, scratch_text
+from runlore.flow.record.intake import add_scratch, scratch_of, scratch_text
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Snapshot, Transaction
 
@@ -180,7 +180,6 @@ class RunActs(JournalActs):
     @operation
     def list_runs(self, request: ops.RunsRequest) -> ops.RunPage:
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        place = place_of(request.cursor)
         is_agent = self.caller.role is Role.AGENT
         session_id = None
         with self.parts.store.snapshot() as snapshot:
@@ -189,7 +188,7 @@ class RunActs(JournalActs):
                 own_session(snapshot, self.caller, session_id)
             found = snapshot.runs.page(
                 limit=limit + 1,
-                before=None if place is None else (place[0], RunId(place[1])),
+                before=read_cursor(request.cursor, RunId),
                 session_id=session_id,
                 statuses=request.statuses or None,
                 sessions_created_by=self.caller.actor if is_agent and session_id is None else None,
@@ -295,6 +294,8 @@ class RunActs(JournalActs):
     def _finish(self, request: ops.RunEnd, ending: RunEnding) -> Closed:
         def do(tx: Transaction, act: Act) -> Done[Closed]:
             run, session = own_run_turn(tx, self.caller, request.run_id)
+            if request.outcome is not None:
+                tx.outcomes.put(run, request.outcome)
             if is_ended_so(run, ending):
                 return Done(Closed(run=run, job=None), name=run.run_id)
             # What was reported before capture was turned off is remembered, and nothing that comes now.

@@ -10,7 +10,7 @@ from runlore.daemon.calls.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain.access import AccessToken, TokenId, check_token_name, is_reserved_name
 from runlore.domain.errors import Conflict, Invalid, NotFound
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_policy, with_remarks
 from runlore.domain.record import JsonObject
 from runlore.domain.records.audit import Act
@@ -18,8 +18,7 @@ from runlore.domain.runs.job import Job, JobId, JobState
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.flow.policies import current_policy
 from runlore.ports import operations as ops
-from runlore.ports.service_store import Switch
-from runlore.ports.store import Transaction
+from runlore.ports.store import Switch, Transaction
 
 CAPTURE_PAUSED = "capture.paused"
 TOKEN_PREFIX = "rlt_"

@@ -4,20 +4,20 @@ import logging
 from dataclasses import replace
 from functools import partial
 
-from runlore.daemon.agent_model import resolved_model
 from runlore.daemon.calls.access import own_session, require_bindable
 from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable, has_others_records
-from runlore.daemon.calls.requests import checked_limit, clean_text, cut, place_of
+from runlore.daemon.calls.requests import checked_limit, clean_text, cut, read_cursor
 from runlore.daemon.calls.working_folders import WorkingFolder, unbound_proposal, working_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.runs import RunActs
+from runlore.daemon.parts import resolved_model
 from runlore.daemon.runs.run_access import LONG_AGO
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.capability import capability_scope_of
 from runlore.domain.errors import Conflict, Denied, NotFound
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.project import FolderBinding, FolderId, parse_folder_id
 from runlore.domain.records.audit import Act
 from runlore.domain.run import OPEN
@@ -32,14 +32,16 @@ from runlore.domain.session import (
     bind,
     refuse_secret_patterns,
 )
-from runlore.flow.capture.consent import is_muted
 from runlore.flow.capture.ending import SESSION_ENDED, interruption
-from runlore.flow.capture.folders import find_binding, get_binding, put_binding
 from runlore.flow.capture.session_lock import session_turn
 from runlore.flow.capture.sessions import (
     change_session,
     expect_session_revision,
+    find_binding,
+    get_binding,
+    is_muted,
     make_session,
+    put_binding,
     put_persona,
     require_same,
 )
@@ -112,12 +114,11 @@ class SessionActs(RunActs):
     @operation
     def list_sessions(self, request: ops.PageRequest) -> ops.SessionPage:
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        place = place_of(request.cursor)
         limited = self.caller.role is Role.AGENT or self.caller.scopes is not None
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.sessions.page(
                 limit=limit + 1,
-                before=None if place is None else (place[0], SessionId(place[1])),
+                before=read_cursor(request.cursor, SessionId),
                 scopes=self.caller.scopes,
                 created_by=self.caller.actor if limited else None,
             )
@@ -184,11 +185,8 @@ class SessionActs(RunActs):
     @operation
     def list_personas(self, request: ops.PageRequest) -> ops.PersonaPage:
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        place = place_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
-            found = snapshot.sessions.personas(
-                limit=limit + 1, before=None if place is None else (place[0], PersonaId(place[1]))
-            )
+            found = snapshot.sessions.personas(limit=limit + 1, before=read_cursor(request.cursor, PersonaId))
         items, cursor = cut(found, limit, lambda persona: (persona.updated_at, persona.persona_id))
         return ops.PersonaPage(items=tuple(filter(self._reaches, items)), next_cursor=cursor)
 

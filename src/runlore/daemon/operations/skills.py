@@ -10,13 +10,13 @@ from runlore.daemon.background.jobs import capture_now, learning_skills
 from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, number_of
-from runlore.daemon.mining.known_folders import told_folder
+from runlore.daemon.mining.source_reader import look_up_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.forgetting import ForgetActs
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, NotFound
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.record import RecordId
 from runlore.domain.records.audit import Act
 from runlore.domain.records.contracts import check_text
@@ -25,7 +25,7 @@ from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
 from runlore.domain.statements.ranks import Rank
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
-from runlore.flow.capture.folders import find_binding
+from runlore.flow.capture.sessions import find_binding
 from runlore.flow.families import descendants
 from runlore.flow.pipeline.importing import Came, Importing
 from runlore.flow.pipeline.repeating import scopes_to_remember, withdraw_repeated, workspace_turn
@@ -60,7 +60,9 @@ class SkillActs(ForgetActs):
         )
         with self.parts.store.snapshot() as snapshot:
             bound = partial(find_binding, snapshot)
-            folders = {folder: told_folder(folder, bound) for folder in {run.folder for run in request.runs}}
+            folders = {
+                folder: look_up_folder(folder, bound) for folder in {run.folder for run in request.runs}
+            }
         batch = importing.prepare(request, folders)
         came: list[Came] = []
 

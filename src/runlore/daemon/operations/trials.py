@@ -7,7 +7,7 @@ from runlore.domain.errors import Invalid
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.policies.policy_fields import learning_policy
 from runlore.flow.policies import learning_in_force
-from runlore.flow.review.trial import PolicyComparison, try_policy
+from runlore.flow.review.automatic import PolicyComparison, try_policy
 from runlore.ports import operations as ops
 
 

@@ -9,14 +9,13 @@ from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.working_folders import WorkingFolder, working_folder
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.sessions import session_of
-from runlore.daemon.own_runs.agent_port import SkillTrial
+from runlore.daemon.parts import SkillTrial
 from runlore.daemon.skill_access import session_capabilities
 from runlore.domain.errors import Denied, Invalid, Refused
 from runlore.domain.records.contracts import check_text
 from runlore.domain.run import RunId
 from runlore.domain.session import Session, SessionId
-from runlore.flow.capture.consent import CAPTURE_PAUSED
-from runlore.flow.capture.folders import find_binding
+from runlore.flow.capture.sessions import CAPTURE_PAUSED, find_binding
 from runlore.flow.skills.rollouts import get_promoted
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections

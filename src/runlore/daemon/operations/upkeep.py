@@ -6,7 +6,7 @@ from runlore import __version__
 from runlore.daemon.agents_folder import has_agents
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.overview import overview, waiting
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import LazyModule
 from runlore.domain.records.audit import Act
 from runlore.ports import operations as ops

@@ -72,9 +72,9 @@ class StreamRedactor:
 
     def rest(self) -> str:
         """All that is left; what comes after it is another text."""
-        told = self._tell(len(self._known))
+        text = self._tell(len(self._known))
         self._known, self._told, self._marked = "", 0, 0
-        return told
+        return text
 
     def _boundary(self, end: int) -> int:
         """The end of the last whole word before a place; in the middle of a word that has no end."""
@@ -174,7 +174,6 @@ class Live:
         self._tell(RunEvent(kind=RunEventKind.APPROVAL, data=told))
 
     def grew(self, number: int) -> None:
-        """The journal has grown, up to this number."""
         with self._changed:
             self._grown = max(self._grown, number)
             self._tell(_growth(self._grown))

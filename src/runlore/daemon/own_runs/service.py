@@ -11,21 +11,25 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from runlore.daemon.own_runs.conversations import UnstoredConversations
 from runlore.daemon.own_runs.live_events import Hub
 from runlore.domain import limits
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalMove, ApprovalState
+from runlore.domain.agent.conversation import AssistantSaid, Message, UserSaid
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
+from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.run import RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.domain.text.excerpt import excerpt
 from runlore.flow.capture.ending import RunEnding, interruption
-from runlore.flow.capture.run_queue import session_busy
+from runlore.flow.capture.runs import session_busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +39,60 @@ if TYPE_CHECKING:
     from runlore.domain.session import SessionId
     from runlore.ports.clock import Clock
     from runlore.ports.store import Store
+
+
+Exchange = tuple[str, str]
+_SESSIONS_MAX = 64
+_UNANSWERED = "(This ended without an answer.)"
+
+
+def conversation(newest_first: Iterable[Exchange], *, tokens_max: int) -> tuple[Message, ...]:
+    """Exchanges as messages; what is older than the first that does not fit is left out. A forgotten one says
+    nothing."""
+    kept: list[Exchange] = []
+    left = tokens_max
+    for asked, answered in newest_first:
+        if not asked.strip():
+            continue
+        exchange = shortened_text(asked), shortened_text(answered)
+        left -= sum(map(estimate, exchange))
+        if left < 0:
+            break
+        kept.append(exchange)
+    messages: list[Message] = []
+    for asked, answered in reversed(kept):
+        messages += UserSaid(text=asked), AssistantSaid(text=answered)
+    return tuple(messages)
+
+
+class UnstoredConversations:
+    """The conversations of sessions of which nothing is stored, while this process lives: a few of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[SessionId, list[Exchange]] = OrderedDict()
+
+    def add(self, session_id: SessionId, asked: str, answered: str) -> None:
+        with self._lock:
+            exchange = shortened_text(asked), shortened_text(answered) or _UNANSWERED
+            exchanges = [*self._kept.pop(session_id, []), exchange]
+            self._kept[session_id] = exchanges[-limits.AGENT_HISTORY_RUNS_MAX :]
+            while len(self._kept) > _SESSIONS_MAX:
+                self._kept.popitem(last=False)
+
+    def of(
+        self, session_id: SessionId, *, tokens_max: int = limits.AGENT_HISTORY_TOKENS_MAX
+    ) -> tuple[Message, ...]:
+        """The conversation so far, as much of its end as so many tokens hold."""
+        with self._lock:
+            exchanges = list(self._kept.get(session_id, ()))
+        return conversation(reversed(exchanges), tokens_max=tokens_max)
+
+
+def shortened_text(text: str) -> str:
+    """As much of a text as is told of an earlier input."""
+    return excerpt(text.strip(), limits.AGENT_HISTORY_TEXT_CHARS_MAX)
+
 
 STOPPED = "the process that worked it was stopped"
 _LEASE = timedelta(seconds=limits.PROCESS_LEASE_S)
@@ -138,7 +196,6 @@ class AgentService:
                     del self._opening[session_id]
 
     def require_room(self) -> None:
-        """Refuse what could not be begun now: Unavailable (`agent.busy`, `agent.stopping`)."""
         with self._lock:
             self._require_room()
 

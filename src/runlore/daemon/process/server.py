@@ -17,6 +17,7 @@ from runlore.config.settings import Settings
 from runlore.daemon.boot import boot_daemon
 from runlore.daemon.clean_stop import note_clean_stop
 from runlore.daemon.parts import Parts
+from runlore.daemon.process.browser_sessions import BrowserSessions
 from runlore.daemon.process.personas import settle_own_persona
 from runlore.daemon.process.tokens import TokenBook, operator_secret, token_book
 from runlore.daemon.wiring import open_parts
@@ -167,6 +168,7 @@ class Service:
     parts: Parts
     server: ServerSettings
     tokens: TokenBook
+    browsers: BrowserSessions
     health: Health
 
     @property
@@ -178,7 +180,9 @@ class Service:
 
 
 def service(parts: Parts, server: ServerSettings) -> Service:
-    return Service(parts=parts, server=server, tokens=token_book(parts), health=Health(parts))
+    tokens = token_book(parts)
+    browsers = BrowserSessions(tokens, parts.clock, parts.state_root)
+    return Service(parts=parts, server=server, tokens=tokens, browsers=browsers, health=Health(parts))
 
 
 @contextmanager

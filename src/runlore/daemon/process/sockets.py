@@ -5,7 +5,6 @@ socket lies in a private folder of the user's run-time folder, under a name made
 """
 
 import errno
-import hashlib
 import json
 import os
 import socket
@@ -13,10 +12,17 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Invalid, Unavailable
-from runlore.domain.lazy import dataclass
+from runlore.domain.lazy import LazyModule, dataclass
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    # OpenSSL is long to load, and most paths are short.
+    hashlib = LazyModule("hashlib")
 
 SOCKET_NAME = "daemon.sock"
 DAEMON_FILE = "daemon.json"
@@ -40,7 +46,6 @@ class DaemonFile:
 
 
 def socket_path(state_root: str, environment: Mapping[str, str] | None = None) -> str:
-    """Where the unix socket of a state root lies."""
     path = os.path.join(os.path.realpath(state_root), SOCKET_NAME)
     if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
         return path
@@ -115,7 +120,6 @@ def bind_tcp(host: str, port: int) -> socket.socket:
 
 
 def write_daemon_file(state_root: str, told: DaemonFile) -> None:
-    """Tell clients where this daemon is, all of it at once."""
     content = json.dumps(asdict(told)).encode()
     atomic_write(os.path.join(state_root, DAEMON_FILE), lambda file: file.write(content), durable=False)
 
@@ -137,7 +141,6 @@ def read_daemon_file(state_root: str) -> DaemonFile | None:
 
 
 def remove_traces(state_root: str) -> None:
-    """Take away the socket and the file of a daemon that ends."""
     for path in (socket_path(state_root), os.path.join(state_root, DAEMON_FILE)):
         with suppress(OSError):
             os.unlink(path)

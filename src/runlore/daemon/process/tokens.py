@@ -41,33 +41,34 @@ class TokenBook:
         self._generation = 0
         self._remembered: dict[str, Caller] = {}
 
-    def cached_caller(self, secret: str) -> Caller | None:
+    def authenticate_from_cache(self, secret: str) -> Caller | None:
         """The caller of a secret that was good before, where nothing can have changed since. Never waits."""
         return self._remembered.get(secret) if self._is_alone else None
 
-    def caller(self, secret: str) -> Caller:
+    def authenticate(self, secret: str) -> Caller:
         """The caller of a secret; Denied where it is no token, or a revoked one."""
         with self._lock:
             generation = self._generation
-        token = self._token(secret)
-        if token is None:
-            raise Denied(
-                "this is no token of this Runlore",
-                code="token.unknown",
-                hint="use the secret in operator.token, or one that `runlore token create` has told",
-            )
-        if token.revoked_at is not None:
-            raise Denied(
-                f"the token {token.name} has been revoked",
-                code="token.revoked",
-                hint="ask the operator for a new one",
-            )
+        token = self._good_token(token_digest(secret) if len(secret) <= _SECRET_CHARS_MAX else "")
         caller = self._with_own_persona(token.caller(), secret)
         with self._lock:
             # A token that was revoked while we looked must not be remembered.
             if generation == self._generation and len(self._remembered) < _REMEMBERED_MAX:
                 self._remembered[secret] = caller
         return caller
+
+    def authenticate_operator(self, digest: str) -> Caller:
+        """The operator whose token has this digest; Denied where it is another's, or good no more."""
+        token = self._good_token(digest)
+        if token.role is not Role.OPERATOR:
+            raise Denied(
+                f"the token {token.name} is of the role {token.role}, and the console is for operators",
+                code="token.role",
+                hint="log in with an operator's token, or with a link made on the daemon's machine",
+            )
+        own = read_secret(self._state_root)
+        is_own = own is not None and hmac.compare_digest(token_digest(own), digest)
+        return self._with_own_persona(token.caller(), own or "") if is_own else token.caller()
 
     def invalidate(self) -> None:
         """A token was made or revoked: nothing that was known before counts any more."""
@@ -86,17 +87,25 @@ class TokenBook:
             is_own = caller.role is Role.AGENT and is_agent_secret(self._state_root, secret)
         return replace(caller, persona_id=read_persona(self._state_root)) if is_own else caller
 
-    def _token(self, secret: str) -> AccessToken | None:
-        if len(secret) > _SECRET_CHARS_MAX:
-            return None
-        digest = token_digest(secret)
+    def _good_token(self, digest: str) -> AccessToken:
         with self._store.snapshot() as snapshot:
             token = snapshot.tokens.by_digest(digest)
-        return token if token is not None and hmac.compare_digest(token.digest, digest) else None
+        if token is None or not hmac.compare_digest(token.digest, digest):
+            raise Denied(
+                "this is no token of this Runlore",
+                code="token.unknown",
+                hint="use the secret in operator.token, or one that `runlore token create` has told",
+            )
+        if token.revoked_at is not None:
+            raise Denied(
+                f"the token {token.name} has been revoked",
+                code="token.revoked",
+                hint="ask the operator for a new one",
+            )
+        return token
 
 
 def token_book(parts: Parts) -> TokenBook:
-    """The book of a Runlore."""
     return TokenBook(parts.store, is_alone=parts.is_alone, state_root=parts.state_root)
 
 

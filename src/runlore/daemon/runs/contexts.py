@@ -92,11 +92,13 @@ def given_to(
     *,
     text: str,
     asked_in: SessionId | None,
+    run_id: RunId | None = None,
 ) -> PromptContext:
     """What an input of a session is given: what the session sees, as far as the caller's token reaches.
 
     `text` is the input as it is journalled, without what Runlore itself had put into a prompt. `asked_in` is
     the stored session that says whether it may be sent on: the session itself, or whose child it becomes.
+    `run_id` is the run that keeps a receipt of it.
     """
     asked = Input(
         session=session,
@@ -104,6 +106,7 @@ def given_to(
         text=text,
         model=request.model,
         prompt_tokens=request.prompt_tokens,
+        run_id=run_id,
     )
     near = near_query(parts, caller, text, asked_in)
     now = parts.clock.now()
@@ -114,8 +117,8 @@ def given_to(
     )
     # The memories are read with no snapshot open: where they are a table, that takes a connection too.
     made = assemble_prompt(found, parts.run_memories)
-    told = replace(made.projection, semantic=near.semantic, remark=near.remark)
-    return replace(made, projection=told)
+    projection = replace(made.projection, semantic=near.semantic, remark=near.remark)
+    return replace(made, projection=projection)
 
 
 def sections_now(collections: Collections, given: PromptContext | None) -> tuple[Section, ...] | None:

@@ -8,7 +8,7 @@ from runlore.daemon.calls.lookups import askable
 from runlore.daemon.private_runs import PRIVATE_PREFIX, PrivateRuns
 from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Invalid, NotFound
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import MOVE_TO, Artifact, ArtifactId, Run, RunId, RunStatus, apply_run_move
 from runlore.domain.scope import Scope, ScopeKind

@@ -22,11 +22,10 @@ from runlore.domain.records.audit import Act
 from runlore.domain.run import ProcessId, Run, RunId, RunStatus
 from runlore.domain.runs.journal import Entry, text_of
 from runlore.domain.session import Session, SessionId
-from runlore.flow.capture.consent import CaptureOff, require_captured
 from runlore.flow.capture.remember import build_counters, list_expired_runs, prune
-from runlore.flow.capture.run_queue import require_unworked
-from runlore.flow.capture.runs import open_run, require_open_session, require_same_run
+from runlore.flow.capture.runs import open_run, require_open_session, require_same_run, require_unworked
 from runlore.flow.capture.session_lock import session_turn
+from runlore.flow.capture.sessions import CaptureOff, require_captured
 from runlore.flow.policies import current_run_memory
 from runlore.flow.prompt_context.gathering import PromptContext
 from runlore.ports import operations as ops
@@ -83,9 +82,14 @@ class RunOpening:
             session = self._session(snapshot, request)
             captured = keeps(snapshot, session)
         wanted = self._run_of(request, session)
+        # What a run goes without is decided by its id, so that is there before what it is given.
+        run_id = wanted.run_id or RunId(self.parts.ids.new("run", self.parts.clock.now()))
         for _ in range(_GATHERINGS_MAX):
-            given = self._gather_given(request, session, text_of(entry.body)) if request.context else None
-            opening = _Opening(call=call, wanted=wanted, entry=entry, given=given)
+            given = None
+            if request.context:
+                kept_as = run_id if captured else None
+                given = self._gather_given(request, session, text_of(entry.body), kept_as)
+            opening = _Opening(call=call, wanted=wanted, run_id=run_id, entry=entry, given=given)
             with suppress(ForgottenMeanwhile):
                 if captured:
                     with suppress(CaptureOff):
@@ -100,9 +104,13 @@ class RunOpening:
             return self.founding.session
         return own_session(collections, self.caller, SessionId(askable(request.session_id, "session")))
 
-    def _gather_given(self, request: ops.NewRun, session: Session, text: str) -> PromptContext:
+    def _gather_given(
+        self, request: ops.NewRun, session: Session, text: str, run_id: RunId | None
+    ) -> PromptContext:
         asked_in = session.session_id if self.founding is None else self.founding.asked_in
-        return given_to(self.parts, self.caller, session, request, text=text, asked_in=asked_in)
+        return given_to(
+            self.parts, self.caller, session, request, text=text, asked_in=asked_in, run_id=run_id
+        )
 
     def _open_stored(self, opening: "_Opening", session: Session) -> Opened:
         stale: tuple[RunId, ...] = ()
@@ -114,7 +122,7 @@ class RunOpening:
                 self.founding.write(tx, act, True)
             session = session_turn(tx, opening.wanted.session_id)
             require_captured(tx, session)
-            run_id = opening.wanted.run_id or RunId(self.parts.ids.new("run", act.at))
+            run_id = opening.run_id
             self.unstored.require_free(run_id, session.session_id)
             present = opening.present(tx, run_id)
             if present is not None:
@@ -171,6 +179,7 @@ class RunOpening:
         counters = build_counters(pruned_ttl_total=len(set(expired).intersection(pruned)))
         if given is not None:
             tx.runs.put_receipt(given.receipt(run.run_id, run.opened_at))
+            tx.outcomes.put(run)
             counters.update(given.counters)
         if counters:
             tx.counters.add(counters)
@@ -200,10 +209,12 @@ class RunOpening:
 
 @dataclass(frozen=True, kw_only=True)
 class _Opening:
-    """One run to open: what was called for, what it becomes, and what it is given."""
+    """One run to open: what was called for, what it becomes, its id where it is stored, and what it is
+    given."""
 
     call: Call
     wanted: Run
+    run_id: RunId
     entry: Entry
     given: PromptContext | None
 

@@ -2,20 +2,27 @@
 
 Whoever asks has vectors, or None and a remark. After failures in a row the backend is not asked for a while,
 so that a server that is down costs a search nothing; then one question tries whether it is back.
+
+Texts go to it as they are where it is on this machine, and else without secrets, and without personal data
+unless the policy says that these may be told.
 """
 
 import threading
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Self
 
 from runlore.config.providers import is_loopback
 from runlore.domain.lazy import dataclass
+from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import JsonObject
 from runlore.domain.timestamps import format_time
+from runlore.flow.policies import current_run_memory
 from runlore.models.embedding import open_embedder
 from runlore.ports.clock import Clock
 from runlore.ports.embedder import Embedder, EmbeddingBackend, EmbeddingFailure, EmbeddingProvider, Vector
+from runlore.ports.store import Collections, Store
 
 # So many failures in a row, and the backend has a rest.
 FAILURES_MAX = 3
@@ -70,14 +77,21 @@ class BackendState:
 
 
 class Backend:
-    """One embedder behind a breaker, for any number of threads at once.
+    """One embedder behind a breaker, for any number of threads at once. `model` is what people call it.
 
     `stays_here` says that what is sent does not leave this machine; unless told, it is not believed.
     """
 
     def __init__(
-        self, embedder: Embedder, clock: Clock, *, stays_here: bool = False, timeout_s: float | None = None
+        self,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        model: str = "",
+        stays_here: bool = False,
+        timeout_s: float | None = None,
     ) -> None:
+        self.model = model
         self._embedder = embedder
         self._clock = clock
         self._timeout_s = timeout_s
@@ -142,10 +156,9 @@ class Backend:
     def beside(self) -> Self:
         """The same backend for work beside the turns: it has the time that it is asked with, and its failures
         are its own."""
-        return type(self)(self._embedder, self._clock, stays_here=self.stays_here)
+        return type(self)(self._embedder, self._clock, model=self.model, stays_here=self.stays_here)
 
     def note(self, failure: EmbeddingFailure) -> None:
-        """Count a failure that was found in what it gave, such as vectors that do not fit the others."""
         self._note_failure(failure)
 
     def close(self) -> None:
@@ -187,4 +200,50 @@ def open_backend(setting: EmbeddingBackend | None, clock: Clock) -> Backend | No
     if setting is None:
         return None
     stays_here = setting.provider is EmbeddingProvider.LOCAL or is_loopback(setting.base_url)
-    return Backend(open_embedder(setting), clock, stays_here=stays_here, timeout_s=setting.timeout_s)
+    return Backend(
+        open_embedder(setting),
+        clock,
+        model=setting.model,
+        stays_here=stays_here,
+        timeout_s=setting.timeout_s,
+    )
+
+
+PRIVATE = "what is asked in a private session is not sent to an embedding backend beyond this machine"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextRedaction:
+    """What becomes of a text on its way. `hides_personal` is false where nothing leaves this machine."""
+
+    stays_here: bool
+    hides_personal: bool
+
+    def text(self, text: str) -> str:
+        return text if self.stays_here else redact_text(text, personal=self.hides_personal).text
+
+    def mark(self, text: str) -> str:
+        """What a vector of a text is marked with: another text, or another way to send it, has another."""
+        return self.mark_digest(digest_of(text))
+
+    def mark_digest(self, digest: str) -> str:
+        """The same, of a text's digest."""
+        return f"{digest} redacted" if self.hides_personal else digest
+
+
+def digest_of(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def sending_to(backend: Backend, collections: Collections) -> TextRedaction:
+    """How texts go to a backend, by the policy as it is."""
+    hides_personal = not backend.stays_here and current_run_memory(collections).redact_pii
+    return TextRedaction(stays_here=backend.stays_here, hides_personal=hides_personal)
+
+
+def sending_now(backend: Backend, store: Store) -> TextRedaction:
+    """The same where no snapshot is open; nothing is read where nothing leaves this machine."""
+    if backend.stays_here:
+        return TextRedaction(stays_here=True, hides_personal=False)
+    with store.snapshot() as snapshot:
+        return sending_to(backend, snapshot)

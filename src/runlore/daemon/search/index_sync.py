@@ -12,9 +12,8 @@ from runlore.daemon.search.saved_files import delete_saved, position_of, stamp_o
 from runlore.domain.errors import Corrupt, Unavailable
 from runlore.domain.search.ranking import RankFilter
 from runlore.flow.prompt_context.feeds import RecordFeed
-from runlore.flow.prompt_context.record_cache import RecordCache
 from runlore.flow.prompt_context.scan import RecordScan
-from runlore.flow.prompt_context.scope_view import ViewCache
+from runlore.flow.prompt_context.scope_view import RecordCache, ViewCache
 from runlore.flow.prompt_context.search import IndexWanted, SearchSnapshot, catch_up, index_differs
 
 if TYPE_CHECKING:
@@ -160,7 +159,6 @@ class IndexSync:
             self._discard()
 
     def close(self) -> None:
-        """Save when enough has changed to be worth it."""
         with self.lock:
             if self._unsaved >= SAVE_AFTER_RECORDS:
                 self._save()

@@ -13,29 +13,25 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from runlore.daemon.search.embedding_backend import ASIDE_FOR
+from runlore.daemon.search.embedding_backend import ASIDE_FOR, PRIVATE, sending_now, sending_to
 from runlore.daemon.search.query_vector import QueryVector
 from runlore.daemon.search.saved_files import delete_saved, position_of, stamp_of
-from runlore.daemon.search.text_redaction import PRIVATE, sending_now, sending_to
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Layer, RecordId, Sensitivity, State
 from runlore.flow.prompt_context.search import TOLD_KEPT_MAX
-from runlore.ports.dense import Embedded
-from runlore.ports.embedder import EmbeddingFailure
+from runlore.ports.embedder import Embedded, EmbeddingFailure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from runlore.daemon.search.embedding_backend import Backend, BackendState
-    from runlore.daemon.search.text_redaction import TextRedaction
+    from runlore.daemon.search.embedding_backend import Backend, BackendState, TextRedaction
     from runlore.domain.record import JsonObject, Record
     from runlore.flow.prompt_context.search import Told
     from runlore.ports.clock import Clock
-    from runlore.ports.dense import DenseIndex
-    from runlore.ports.embedder import Vector
+    from runlore.ports.embedder import DenseIndex, Vector
     from runlore.ports.store import Collections, Snapshot, Store, StorePosition
 
 # What search and contexts rank by default. Episodes and scratch are found by their words.
@@ -116,7 +112,8 @@ class LearningVectors:
         found = backend.vectors([sending_now(backend, self._store).text(text)], timeout_s)
         if found is None:
             return QueryVector(remark=backend.plain_remark if plainly else backend.remark)
-        return QueryVector(vectors, found[0], unfit=self._query_unfit)
+        model = "" if plainly else backend.model
+        return QueryVector(vectors, found[0], model=model, unfit=self._query_unfit)
 
     def step(self, timeout_s: float | None = None) -> bool:
         """Follow the store, and make one lot of vectors; False when there is nothing to do for now."""

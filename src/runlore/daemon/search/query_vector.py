@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from runlore.domain.record import RecordId
-    from runlore.domain.search.fusion import Similarities
+    from runlore.domain.search.ranking import Similarities
     from runlore.flow.prompt_context.vector_search import Near
-    from runlore.ports.dense import DenseIndex
-    from runlore.ports.embedder import Vector
+    from runlore.ports.embedder import DenseIndex, Vector
 
 PAST = "a past moment is searched by words alone"
 BUILDING = "the index is still being built: what it does not know yet was not found"
@@ -30,11 +29,13 @@ class QueryVector:
         vectors: DenseIndex | None = None,
         vector: Vector | None = None,
         *,
+        model: str = "",
         remark: str = "",
         unfit: Callable[[EmbeddingFailure], None] | None = None,
     ) -> None:
         self._vectors = vectors
         self._vector = vector
+        self._model = model
         self._remark = remark
         self._unfit = unfit
         self._took_part = False
@@ -48,6 +49,11 @@ class QueryVector:
     def semantic(self) -> bool:
         """Whether meaning had a part in the answer."""
         return self._took_part
+
+    @property
+    def model(self) -> str:
+        """Whose vectors had a part; empty where none had, or where the asking one is not told."""
+        return self._model if self._took_part else ""
 
     @property
     def remark(self) -> str:

@@ -9,11 +9,10 @@ from runlore.daemon.search.query_vector import WORDLESS
 from runlore.daemon.skills.skill_vectors import NotReady
 from runlore.domain.capability import Capabilities
 from runlore.domain.lazy import LazyModule, dataclass
-from runlore.domain.search.fusion import WordHit, fuse
+from runlore.domain.search.ranking import WordHit, fuse
 from runlore.domain.session import SessionId
 from runlore.domain.skill import SkillId
-from runlore.domain.skill_matching.requests import request_of
-from runlore.domain.skill_matching.words import Reader
+from runlore.domain.skill_matching.words import Reader, request_of
 from runlore.ports.operations.library import FittingSkill, FittingSkills, SkillFit
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from runlore.daemon.skills.skill_cache import ActiveSkills, SkillCache
     from runlore.daemon.skills.skill_vectors import SkillVectors
     from runlore.domain import skill_matching
-    from runlore.domain.search.fusion import FusedHit, Similarities
+    from runlore.domain.search.ranking import FusedHit, Similarities
     from runlore.domain.skill import Skill
     from runlore.ports.index import SkillSearch
 else:

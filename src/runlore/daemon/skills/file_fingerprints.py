@@ -66,10 +66,10 @@ def load_seen(path: str) -> FileFingerprints | None:
     """What was seen, by this process or an earlier one."""
     try:
         with open(path, "rb") as file:
-            told = cast("dict[str, object]", orjson.loads(file.read()))
-        if told["format"] != FORMAT:
+            document = cast("dict[str, object]", orjson.loads(file.read()))
+        if document["format"] != FORMAT:
             return None
-        listed = cast("list[dict[str, str | bool]]", told["problems"])
+        listed = cast("list[dict[str, str | bool]]", document["problems"])
         problems = tuple(
             FileProblem(
                 name=str(each["name"]),
@@ -81,10 +81,10 @@ def load_seen(path: str) -> FileFingerprints | None:
             for each in listed
         )
         return FileFingerprints(
-            store=str(told["store"]),
-            rows=int(str(told["rows"])),
-            files=str(told["files"]),
-            skipped=str(told["skipped"]),
+            store=str(document["store"]),
+            rows=int(str(document["rows"])),
+            files=str(document["files"]),
+            skipped=str(document["skipped"]),
             problems=problems,
         )
     except (OSError, ValueError, TypeError, KeyError):

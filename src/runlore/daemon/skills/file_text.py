@@ -2,8 +2,8 @@
 odd about one that is brought in, and about what lies beside it."""
 
 from runlore.flow.skills.library import render_skill, text_of
+from runlore.skill_files.front_matter import read_skill
 from runlore.skill_files.locations import files_beside
-from runlore.skill_files.skill_text import read_skill
 
 __all__ = ["files_beside", "remarks_on", "render_skill", "text_of"]
 

@@ -111,7 +111,7 @@ class SkillLibrary:
             self.refresh(within_s=within_s)
 
     def refresh(self, *, within_s: float | None = None) -> RefreshReport:
-        """Files against rows, both ways; cheap where neither has changed since the last time."""
+        """Bring files and rows into agreement, in both directions; cheap where neither has changed since."""
         with self._looking:
             report = self._refresh_now(within_s)
             remarks = self.mirror_skips() if self._compare_skips(self._seen) else ()
@@ -172,11 +172,9 @@ class SkillLibrary:
         return self._files.read(text)
 
     def shelf(self, collections: Collections) -> ActiveSkills:
-        """The active skills as a snapshot has them, read once until they change."""
         return self._shelves.current(collections)
 
     def index(self) -> SkillSearch:
-        """The usable skills by their words."""
         with self._store.snapshot() as snapshot:
             shelf = self._shelves.current(snapshot)
         return self._shelves.index(shelf)
@@ -294,7 +292,7 @@ class SkillLibrary:
             self.keep_fresh()
 
     def settle(self, name: str, act: Act, *, keep_file: bool) -> None:
-        """End a doubt about the file of a skill as somebody says; see `Refreshing.settle`."""
+        """End a doubt about the file of a skill as somebody says; see `FileSync.settle`."""
         self._refreshing.settle(name, act, keep_file=keep_file)
         self.refresh()
 
@@ -315,7 +313,6 @@ class SkillLibrary:
         return None if state is None or state.is_working else state
 
     def describe(self, collections: Collections) -> dict[str, JsonValue]:
-        """What `status` shows."""
         counted = collections.skills.count()
         shelf = self._shelves.current(collections)
         problems = self._problems

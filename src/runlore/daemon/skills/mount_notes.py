@@ -56,11 +56,11 @@ class MountNotes:
             if not after:
                 root.remove(NAME)
                 return
-            told = {
+            document = {
                 "format": _FORMAT,
                 "mounts": [{"folder": each.folder, "source": each.source} for each in sorted(after)],
             }
-            root.write(NAME, orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+            root.write(NAME, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
     @contextmanager
     def _open_root(self) -> Iterator[Folder]:
@@ -76,10 +76,10 @@ class MountNotes:
 def _read(root: Folder) -> tuple[Mount, ...]:
     try:
         content = root.read(NAME, _BYTES_MAX)
-        told = {} if content is None else orjson.loads(content)
+        listed = {} if content is None else orjson.loads(content)
     except (RunloreError, ValueError):
         return ()
-    mounts = told.get("mounts") if isinstance(told, dict) and told.get("format") == _FORMAT else None
+    mounts = listed.get("mounts") if isinstance(listed, dict) and listed.get("format") == _FORMAT else None
     return tuple(sorted(set(_parse_mounts(mounts)))) if isinstance(mounts, list) else ()
 
 

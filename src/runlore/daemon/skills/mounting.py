@@ -188,10 +188,10 @@ class MountFollower:
             problems = self.catch_up().problems
         except RunloreError as failure:
             problems = (("the folders of agents", failure),)
-        told = frozenset(f"{folder}: {problem.sentence}" for folder, problem in problems)
-        for problem in sorted(told - self._told):
+        failures = frozenset(f"{folder}: {problem.sentence}" for folder, problem in problems)
+        for problem in sorted(failures - self._told):
             _log.warning("the skills in a folder are not up to date: %s", problem)
-        self._told = told
+        self._told = failures
 
     def catch_up(self) -> MountReport:
         """Look, and write where anything is new."""
@@ -270,8 +270,8 @@ class MountFollower:
         if not all(stamps):
             return ""
         store = snapshot.records.position().store_id
-        told = (__version__, store, snapshot.skills.stamp(), self._mounting.folders(), stamps)
-        return sha256(repr(told).encode(errors="surrogateescape")).hexdigest()
+        facts = (__version__, store, snapshot.skills.stamp(), self._mounting.folders(), stamps)
+        return sha256(repr(facts).encode(errors="surrogateescape")).hexdigest()
 
 
 def folders_of(base: str, agents: Sequence[str] = ()) -> tuple[str, ...]:

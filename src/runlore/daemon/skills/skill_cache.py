@@ -6,7 +6,7 @@ import threading
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from runlore.daemon.search.text_redaction import digest_of
+from runlore.daemon.search.embedding_backend import digest_of
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.skill import Skill
 from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runlore.domain.session import SessionId
     from runlore.domain.skill import SkillDocument, SkillId
     from runlore.flow.prompt_context import skill_search
-    from runlore.ports.dense import DenseIndex
+    from runlore.ports.embedder import DenseIndex
     from runlore.ports.index import SkillSearch
     from runlore.ports.store import Collections
 else:
@@ -82,7 +82,6 @@ class ActiveSkills:
 
     @cached_property
     def canary(self) -> tuple[PromotedSkill, ...]:
-        """Those in canary."""
         return tuple(each for each in self.promoted if each.status is RolloutStatus.CANARY)
 
     def canary_of(self, session_id: SessionId | None, capabilities: Capabilities) -> Mapping[SkillId, Skill]:
@@ -191,7 +190,6 @@ class SkillCache:
             self._engine.save(kept[1])
 
     def discard(self) -> None:
-        """Delete what was kept for others."""
         self._engine.discard()
 
     def let_go(self) -> None:

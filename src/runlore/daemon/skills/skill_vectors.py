@@ -11,18 +11,23 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from runlore.daemon.search.embedding_backend import ASIDE_FOR, Backend, BackendState
-from runlore.daemon.search.text_redaction import PRIVATE, TextRedaction, sending_now
+from runlore.daemon.search.embedding_backend import (
+    ASIDE_FOR,
+    PRIVATE,
+    Backend,
+    BackendState,
+    TextRedaction,
+    sending_now,
+)
 from runlore.daemon.skills.skill_cache import ActiveSkills, SkillEngine, embedded_text
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
-from runlore.domain.search.fusion import Similarities
+from runlore.domain.search.ranking import Similarities
 from runlore.domain.skill import SkillId
 from runlore.domain.timestamps import format_time
 from runlore.ports.clock import Clock
-from runlore.ports.dense import DenseIndex, Embedded
-from runlore.ports.embedder import EmbeddingFailure, Vector
+from runlore.ports.embedder import DenseIndex, Embedded, EmbeddingFailure, Vector
 from runlore.ports.store import Store
 
 FILE = "skills.vectors"
@@ -153,7 +158,6 @@ class SkillVectors:
                 self._unsaved += 1
 
     def describe(self, shelf: ActiveSkills) -> dict[str, JsonValue]:
-        """What `status` shows."""
         missing = len(self._gaps(shelf, sending_now(self._backend, self._store)))
         return {
             "configured": True,

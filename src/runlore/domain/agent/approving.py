@@ -31,12 +31,10 @@ from runlore.domain.agent.obeyed_files import obeyed_by, writes_git_settings
 from runlore.domain.guard import secret_spans
 from runlore.domain.record import JsonObject
 from runlore.domain.shell.command import ShellCommand
-from runlore.domain.shell.effects import side_effect_of
 from runlore.domain.shell.plain_script import plain_commands
 from runlore.domain.shell.script import EXECUTING, Script, script_of
-from runlore.domain.shell.wrappers import SHELLS, WRAPPERS, inner_of
-from runlore.domain.text.safe_text import escape, hidden_characters
-from runlore.domain.text.wildcards import STAR, matches
+from runlore.domain.shell.wrappers import SHELLS, WRAPPERS, inner_of, side_effect_of
+from runlore.domain.text.safe_text import STAR, escape, hidden_characters, matches
 
 # Programs that take further words of a command from elsewhere.
 _FED = frozenset({"xargs", "parallel"})
@@ -75,10 +73,10 @@ _NESTING_MAX = 3
 def denied_by(patterns: Sequence[str], script: Script) -> tuple[str, str] | None:
     """A command that is denied, and the pattern that denies it; None where none is."""
     for command in script.commands if patterns else ():
-        for told in _seen_as(command):
+        for text in _seen_as(command):
             for pattern in patterns:
-                if matches(pattern, told):
-                    return told, pattern
+                if matches(pattern, text):
+                    return text, pattern
     return None
 
 
@@ -106,7 +104,6 @@ def canonical(words: Sequence[str]) -> str:
 
 
 def program_name(program: str) -> str:
-    """A program without its folder."""
     return program.rstrip("/").rpartition("/")[2]
 
 
@@ -136,6 +133,8 @@ def _scripts(command: ShellCommand, *, is_running: bool) -> Iterator[str]:
     texts = (*command.arguments, *values, command.given) if is_running else ()
     yield from (text for text in (command.program, *texts) if len(text.split()) > 1)
     for at, word in enumerate(command.arguments):
+        if word == "for-each-repo":
+            yield f"{command.program} {' '.join(command.arguments[at + 1 :])}"
         # An alias of git's: another command of git, or behind `!` a script.
         if word.startswith("alias."):
             value = word.partition("=")[2] or " ".join(command.arguments[at + 1 :])
@@ -146,6 +145,8 @@ def _orders(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The same call without the options before its subcommand, and with each later option in front."""
     name = words[0].casefold().removesuffix(".exe")
     arguments = words[1:_WORDS_MAX]
+    if name.startswith("git-"):
+        yield "git", name.removeprefix("git-"), *arguments
     for tail in dict.fromkeys((arguments, *_tails(arguments))):
         yield words[0], *tail
         yield name, *tail
@@ -190,7 +191,7 @@ def _may_become(command: ShellCommand, head: Sequence[str]) -> bool:
     """Whether words from elsewhere may make a command of this one that begins as the pattern does."""
     if _FED.isdisjoint(command.wrappers):
         return False
-    if "{" in command.program:
+    if "{" in command.program or not SHELLS.isdisjoint(command.wrappers):
         return True
     name, *arguments = (word for word in command.words[:_WORDS_MAX] if word != ":::" and "{" not in word)
     known = ([program_name(name), *tail] for tail in (arguments, *_tails(tuple(arguments))))
@@ -199,22 +200,39 @@ def _may_become(command: ShellCommand, head: Sequence[str]) -> bool:
 
 def _names(command: ShellCommand, head: Sequence[str]) -> bool:
     """Whether the words of a command name what a pattern denies: `system("git push")`."""
-    if _makes_alias(command) and program_name(command.program) == head[0]:
+    if _makes_alias(command) and head[0] in map(program_name, _programs_renamed_by(command)):
         return True
-    text = " ".join((*command.arguments, command.given, *(value for _, value in command.assignments)))
+    behind_letters = (word[2:] for word in command.arguments if word.startswith("-"))
+    text = " ".join(
+        (*command.arguments, *behind_letters, command.given, *(value for _, value in command.assignments))
+    )
     tokens = [program_name(token) for token in _TOKEN.findall(text) if not token.startswith("-")]
     return any(tokens[at : at + len(head)] == list(head) for at in range(len(tokens)))
 
 
 def _makes_alias(command: ShellCommand) -> bool:
-    return any(word.startswith("alias.") for word in command.arguments)
+    given = (*command.arguments, *(value for _, value in command.assignments))
+    return command.program == "alias" or any(word.startswith("alias.") for word in given)
+
+
+def _programs_renamed_by(command: ShellCommand) -> Iterator[str]:
+    """The programs that may get another name."""
+    yield command.program
+    yield from (word.partition("=")[2] for word in command.arguments)
 
 
 def _is_harmless(command: ShellCommand) -> bool:
     name = program_name(command.program)
+    if command.assignments:
+        # `GIT_EDITOR`, `PAGER` and others name what is run.
+        return False
+    if "${" in command.text and ("`" in command.text or "$(" in command.text):
+        # What stands inside of a variable's default is not taken apart.
+        return False
     if name != "git":
         return name in _HARMLESS and _FED.isdisjoint(command.wrappers)
-    return _GIT_RUNNING.isdisjoint(command.arguments) and not _makes_alias(command)
+    does = side_effect_of(name, command.arguments)
+    return does is None and _GIT_RUNNING.isdisjoint(command.arguments) and not _makes_alias(command)
 
 
 SHELL = "shell"
@@ -309,8 +327,8 @@ def _of_unconfined(rules: ApprovalRules, ruled: ExplainedRuling) -> ExplainedRul
     if ruled.ruling is Ruling.DENIED:
         return ruled
     why = "on this system nothing keeps a command inside the working folder: it can do all that its user can"
-    told = why if ruled.ruling is Ruling.ALLOWED else f"{why}; {ruled.why}"
-    return ExplainedRuling(ruling=_BY_STANCE[rules.unconfined], why=told)
+    reason = why if ruled.ruling is Ruling.ALLOWED else f"{why}; {ruled.why}"
+    return ExplainedRuling(ruling=_BY_STANCE[rules.unconfined], why=reason)
 
 
 def _of_any(rules: ApprovalRules, line: str, script: Script) -> ExplainedRuling:
@@ -394,10 +412,10 @@ def _match_denied(patterns: Sequence[str], script: Script) -> ExplainedRuling | 
     found = denied_by(patterns, script)
     if found is None:
         return None
-    told, pattern = found
+    text, pattern = found
     return ExplainedRuling(
         ruling=Ruling.DENIED,
-        why=f"{_quote_beginning(told)} is denied by the pattern {_quote_beginning(pattern)}",
+        why=f"{_quote_beginning(text)} is denied by the pattern {_quote_beginning(pattern)}",
     )
 
 
@@ -426,7 +444,6 @@ def _is_expanded(text: str) -> bool:
 
 
 def _quote_beginning(text: str) -> str:
-    """The beginning of a stranger's text, for a sentence."""
     shown = escape(" ".join(text.split()))
     return f"`{shown if len(shown) <= _TOLD_CHARS else shown[:_TOLD_CHARS] + '…'}`"
 

@@ -44,14 +44,14 @@ def child_input(definition: Definition, arguments: str) -> str:
             code="promoted.arguments",
             hint="say it in fewer words, or name a file of the working folder that holds the rest",
         )
-    told = [
+    lines = [
         f"Carry out the procedure of the skill {definition.name}, version {escape(definition.version)}.",
         f"What it is for: {escape(definition.description)}",
     ]
     if definition.when_to_use:
-        told.append(f"When it is used: {escape(definition.when_to_use)}")
-    told += ["", *_fence(arguments)]
-    return "\n".join(told)
+        lines.append(f"When it is used: {escape(definition.when_to_use)}")
+    lines += ["", *_fence(arguments)]
+    return "\n".join(lines)
 
 
 def child_profile(profile: AgentProfile, definition: Definition) -> AgentProfile:

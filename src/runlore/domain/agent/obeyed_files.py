@@ -15,14 +15,16 @@ GIT = ".git"
 OBEYED: Mapping[str, str] = {
     "git": ".git/ .githooks/ .husky/ .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml"
     " lefthook.yaml .lefthook.yml .lefthook.yaml lefthook-local.yml .lefthook/"
-    " .overcommit.yml .gitattributes",
-    "another version control": ".hg/hgrc .sl/config",
-    "an interpreter or debugger": ".pdbrc .irbrc .pryrc .Rprofile .ghci .iex.exs .ocamlinit .perldb .gdbinit"
-    " .lldbinit sitecustomize.py usercustomize.py",
-    "the shell": ".envrc .direnv/ .autoenv.zsh mise.toml .mise.toml .mise/ .mise.local.toml mise.local.toml",
+    " .overcommit.yml .gitattributes .gitconfig .config/git/",
+    "another version control": ".hg/hgrc .sl/config .jj/ .pijul/ _darcs/prefs/",
+    "an interpreter or debugger": ".pdbrc .irbrc .pryrc .Rprofile .Renviron .ghci .iex.exs .ocamlinit .perldb"
+    " .gdbinit .lldbinit sitecustomize.py usercustomize.py",
+    "the shell": ".envrc .direnv/ .autoenv.zsh mise.toml .mise.toml .mise/ .mise.local.toml mise.local.toml"
+    " .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .inputrc"
+    " .ssh/",
     "an editor": ".vscode/ .idea/ .fleet/ .zed/ .devcontainer/ .devcontainer.json .exrc .vimrc .nvimrc"
     " .nvim.lua .lvimrc .dir-locals.el .dir-locals-2.el .helix/ .nova/ .theia/ .ycm_extra_conf.py .luarc.json"
-    " .externalToolBuilders/",
+    " .externalToolBuilders/ .emacs.desktop",
     "an agent": ".claude/ .codex/ .cursor/ .gemini/ .windsurf/ .roo/ .cline/ .clinerules/ .clinerules"
     " .continue/ .opencode/ .kiro/ .amazonq/ .qwen/ .goose/ .agents/ .trae/ .augment/ .factory/ .openhands/"
     " .junie/ .agent/ .devin/ .crush/ .kilocode/ .kimi/ .amp/ .warp/ .rovodev/"

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from runlore.domain.claims import question_words as table
 from runlore.domain.claims.answers import NUMBER, Answer, answers_in, hold_together, is_path
+from runlore.domain.claims.subject_words import TONGUES
 from runlore.domain.lazy import dataclass
 from runlore.domain.text.analysis import terms_of
 
@@ -335,7 +336,7 @@ def _within(words: Sequence[str]) -> set[str]:
     """ "In WebP" is a format and "in S3" a place; what is known as neither may be either."""
     if not table.PLACES.isdisjoint(words) or any(map(is_path, words)):
         return {WHERE}
-    return {WHERE, FORMAT} if table.FORMATS.isdisjoint(words) else {FORMAT}
+    return {WHERE, FORMAT} if (table.FORMATS | TONGUES).isdisjoint(words) else {FORMAT}
 
 
 def _quality(adjective: str, rest: Sequence[str]) -> Claim:

@@ -130,7 +130,7 @@ def _split_remark(words: list[Word], cores: tuple[str, ...], at: int, *, is_paus
     is_end = at + len(behind) == len(words)
     if cores[at] in ("but", "sondern") and is_end and (kept := _before_denied(said, behind)):
         return [[*words[:kept], *words[at + 1 :]]]
-    is_contrast = is_paused and is_end and _is_contrast(behind)
+    is_contrast = is_paused and is_end and _is_contrast(behind, said)
     return [words[:at], words, []] if is_contrast and (_is_statement(said) or is_order(said)) else []
 
 
@@ -178,13 +178,11 @@ def _reason_at(cores: Sequence[str], at: int, *, is_paused: bool) -> int:
 def _joint_at(cores: Sequence[str], at: int, *, is_paused: bool, is_asked: bool) -> int | None:
     """How many words join a clause that begins here to the one before; None where none does."""
     pair = cores[at : at + 2]
-    if is_asked:
-        # What is asked for behind a statement leaves it one, where it does not ask about the statement.
-        is_request = is_paused and pair in _REQUESTS and table.CHECKING.isdisjoint(cores[at:])
-        return 0 if is_request else None
+    if is_asked or (is_paused and _is_request(cores[at:])):
+        return 0 if is_paused and _asks_something_else(cores, at) else None
     if pair in table.DOUBT_PAIRS:
         return None
-    if cores[at] in table.CONSEQUENCES and (is_paused or cores[at + 1] in _OWN_SUBJECTS):
+    if cores[at] in table.CONSEQUENCES and (is_paused or cores[at + 1] in _OWN_SUBJECTS | {"you"}):
         return 1
     if is_paused and pair in _COMMENTS:
         return 2
@@ -193,6 +191,19 @@ def _joint_at(cores: Sequence[str], at: int, *, is_paused: bool, is_asked: bool)
         return None
     is_prohibition = cores[at + joint : at + joint + 2] == ("do", "not")
     return joint if is_prohibition or cores[at + joint] in _OWN_SUBJECTS else None
+
+
+def _is_request(asked: Sequence[str]) -> bool:
+    return asked[0] == "please" or (is_order(asked) and asked[1] in table.OBJECTS)
+
+
+def _asks_something_else(cores: Sequence[str], at: int) -> bool:
+    """Whether what is asked behind a statement leaves it one: it does not ask about the statement."""
+    said, asked = {*cores[:at]} - table.SMALL, cores[at:]
+    is_request = _is_request(asked) or asked[:2] in _REQUESTS
+    is_other = said.isdisjoint(asked) and asked[0] in table.QUESTION_OPENERS | {"will", "do"}
+    is_tag = table.TAGS.issuperset(asked)
+    return (is_request or is_other) and not is_tag and table.CHECKING.isdisjoint(asked)
 
 
 def _is_statement(said: Sequence[str]) -> bool:
@@ -208,7 +219,8 @@ def _is_statement(said: Sequence[str]) -> bool:
         return False
     if body[0] in _NOT_YET or (said[:2] == ("do", "not") or body[0] in table.NEGATIONS):
         return not is_linked and table.DEPICTING.isdisjoint(body)
-    if body[0] in table.CONDITIONS or not table.DEPICTED.isdisjoint(body):
+    own = body[2:] if body[0] in _DEFINITE and body[1:2] == ("tests",) else body  # "the tests are in spec"
+    if body[0] in table.CONDITIONS or not table.DEPICTED.isdisjoint(own):
         return False
     return body[0] in table.BEFORE_SUBJECTS or (is_linked and not is_order(body))
 
@@ -233,13 +245,18 @@ def _leaves_alone(clause: Sequence[str], joint: int) -> bool:
     return not points_back and not (is_own and not table.UNSURE.isdisjoint(clause))
 
 
-def _is_contrast(clause: Sequence[str]) -> bool:
-    """Whether words set a thing aside, ", not the old one", and limit nothing: ", not on Fridays"."""
+def _is_contrast(clause: Sequence[str], said: Sequence[str]) -> bool:
+    """Whether words set a thing aside, ", not the old one", and limit nothing: ", not on Fridays". Behind "in
+    spec" ", not in tests" does so."""
     rest = clause[1:]
+    is_parallel = len(rest) > 1 and rest[0] in table.PLACING and rest[0] in said
+    if is_parallel:
+        rest = rest[1:]
     if not rest or clause[0] not in _CONTRASTS or len(rest) > _CONTRAST_WORDS_MAX:
         return False
     is_small = (rest[0] in table.SMALL and rest[0] not in _DEFINITE) or rest[0] in table.OPEN_CONTRASTS
-    return not is_small and not any(map(is_time, rest)) and not any(map(is_adverb, rest))
+    is_limit = not is_parallel and any(map(is_time, rest))
+    return not (is_small or is_limit or any(map(is_adverb, rest)))
 
 
 def _is_noun_phrase(said: Sequence[str]) -> bool:
@@ -270,6 +287,10 @@ def _interjection(words: Sequence[Word]) -> int:
     """How many words are a label or a word about what was said before: "Fact:", "No,", "Wrong folder:"."""
     if words[0].core in table.LABELS:
         return int(words[0].is_label)
+    if (words[0].core, words[1].core) in table.NO_LONGER or (
+        words[0].is_label and words[0].core in _VERDICTS
+    ):
+        return 0  # "No longer true: ...", "False: ..."
     if words[0].core in table.INTERJECTIONS and ("," in words[0].tail or words[0].is_label):
         return 1
     end = next((at + 1 for at, word in enumerate(words[:_RETORT_WORDS_MAX]) if word.is_label), 0)
@@ -297,6 +318,7 @@ _CONTRAST_WORDS_MAX, _NOUN_WORDS_MAX = 4, 6
 _STEPS = frozenset({"when", "then", "wenn", "dann", "quand", "alors"})
 _ORDER_REASONS = frozenset({"since", "car", "denn"})
 _CAUSES = {("because",), ("weil",)}
+_VERDICTS = table.DENIALS - {"no", "nope", "nein", "non"}
 _REQUESTS = {(may, "you") for may in ("can", "could", "would", "will")} | {("kannst", "du"), ("peux", "tu")}
 _COMMENTS = {("no", "wonder"), ("no", "need"), ("that's", "why"), ("thats", "why"), ("which", "explains")}
 _JOINERS = frozenset({"and", "but", "und", "aber", "et", "mais", "y", "pero", "whereas"})

@@ -141,6 +141,8 @@ def _words_of(line: str) -> list[Word]:
         is_worked_on = not table.TEXT_WORK.isdisjoint(fold_wording(line).split())
         asides = [] if is_worked_on else _compiled(_OWN_ASIDE).findall(gapped)
         gapped = ". ".join([_compiled(_OWN_ASIDE).sub("", gapped), *asides]) if asides else gapped
+    for pattern, plain in _PLAIN_FORMS:
+        gapped = _compiled(pattern).sub(plain, gapped)
     spaced = _compiled(_UNSPACED_STOP).sub(r"\1 ", _compiled(_DASH).sub(", ", gapped))
     return [
         Word(table.SLIPS.get(word.core, word.core), word.tail) for word in read_words(fold_wording(spaced))
@@ -224,7 +226,8 @@ def _joined_lines(text: str) -> Iterator[str]:
     pending: list[str] = []
     for raw in (*text.splitlines(), ""):
         line = raw.strip()
-        is_new = not line or line.startswith("#") or _ITEM.match(line) is not None
+        is_labelled = line.partition(":")[0].casefold() in table.LABELS
+        is_new = not line or line.startswith("#") or is_labelled or _ITEM.match(line) is not None
         goes_on = line.partition(" ")[0] in table.GOING_ON
         if pending and (is_new or (_is_complete(pending[-1]) and not goes_on)):
             yield " ".join(pending)
@@ -258,17 +261,22 @@ def _takes_back(words: Sequence[Word]) -> bool:
     return (
         len(words) <= _DENIAL_WORDS_MAX
         and first.core in table.ANAPHORS
-        and any(word.core in table.NEGATIONS | table.REVERSALS for word in words)
+        and any(word.core in table.NEGATIONS | table.REVERSALS - table.FAILURES for word in words)
     )
 
 
 def _asks_back(words: Sequence[Word]) -> bool:
-    """Whether a sentence asks whether the one before is so: "Do you agree?", "Is that right?"."""
-    return (
-        len(words) <= _DENIAL_WORDS_MAX
-        and "?" in words[-1].tail
-        and any(word.core in table.AGREEMENT for word in words)
-    )
+    """Whether a sentence asks whether the one before is so: "Do you agree?", "Please verify."."""
+    is_doubt = "?" in words[-1].tail and any(word.core in table.AGREEMENT for word in words)
+    return len(words) <= _DENIAL_WORDS_MAX and (is_doubt or _asks_to_check(words))
+
+
+def _asks_to_check(words: Sequence[Word]) -> bool:
+    """Whether words end in an order to check what they say: "..., please confirm that"."""
+    last = next((at for at in reversed(range(len(words))) if words[at].core not in table.ANAPHORS), 0)
+    if words[last].core not in table.CHECKS:
+        return False
+    return not last or "," in words[last - 1].tail or words[last - 1].core in {"please", "pls", "and"}
 
 
 def _tokens(words: Sequence[Word]) -> Iterator[tuple[str, bool]]:
@@ -284,10 +292,6 @@ def _read(words: Sequence[Word], *, is_cut: bool = False) -> Sentence:
     is_long = len(words) > WORDS_MAX
     cores = [core for core, _ in tokens]
     kinds = [_kind(cores, index) for index in range(len(cores))]
-    for at in range(1, len(cores) - 1):
-        if cores[at] in table.ASKED_FOR and cores[at + 1] in table.OBJECTS:
-            is_order_here = tokens[at - 1][1] or cores[at - 1] in {"please", *table.COORDINATORS}
-            kinds[at] = _Kind.SAID if is_order_here else kinds[at]
     heard = [at for at, kind in enumerate(kinds) if kind is not _Kind.NOTHING]
     spoken = [cores[at] for at in heard]
     pauses = frozenset(place for place, at in enumerate(heard) if tokens[at][1])
@@ -353,7 +357,7 @@ def _asks(words: Sequence[Word]) -> bool:
     asked = any(_find_unspaced(_UNSPACED_QUESTION, word.core) for word in words)
     opening = tuple(word.core for word in words[:2])
     opened = words[0].core in table.QUESTION_OPENERS or opening in table.EXAMPLES
-    return marked or label or asked or opened or _has_tag(words)
+    return marked or label or asked or opened or _has_tag(words) or _asks_to_check(words)
 
 
 def _has_tag(words: Sequence[Word]) -> bool:
@@ -384,6 +388,24 @@ _UNSPACED_STOP = "([。！？；])"
 UNSPACED_TARGET = "\0"
 _GLUED_LABEL = rf"(?i)(?:^|(?<=[.!?;] ))({'|'.join(sorted(table.LABELS))}):(?=[^\s:/\\=])"
 _DASH = r"(?<=\w)\s+[–—-]+\s+(?=\w)"
+# "We're", "I'm using fish", "the docs can be found in wiki/", "the reason it fails is that ...", "contrary to
+# the README, ...", "the linter we use is ruff", "ruff is what we use", "we agreed last week to ...".
+_PLAIN_FORMS = (
+    (r"(?i)\b(we|they)['’]re\b", r"\1 are"),
+    (r"(?i)\b(we|they|i)['’]ve\b", r"\1 have"),
+    (r"(?i)\bi['’]m\b", "I am"),
+    (r"(?i)\b(i|we|they)\s(?:am|are)\s(?:still\s)?using\b", r"\1 use"),
+    (r"(?i)\byou\s(?:can|will)\sfind\s((?:[^\s,]+\s){1,5}?)(?=(?:in|under|at|on)\s)", r"\1are "),
+    (r"(?i)\b(?:can|may)\sbe\sfound(?=\s(?:in|under|at|on)\s)", "are"),
+    (r"(?i)^the\s(?:reason|problem|issue)\s(?:[^\s,.:;]+\s){0,6}?(?:is|was)\sthat\s", ""),
+    (r"(?i)^(?:unlike|contrary\sto|despite|in\sspite\sof)\s(?:what\s)?(?:the|my|our)\s[^,.:;]{1,60},\s", ""),
+    (
+        r"(?i)(?:\s(?:that|which))?\s(?:we|i)\s(?:use|have|run|(?:are|am)\s(?:us|runn)ing)(?=\s(?:is|are)\s)",
+        "",
+    ),
+    (r"(?i)^((?:\S+\s){1,5}?)(?:is|are)\swhat\s((?:we|i)\s\w+)", r"\2 \1"),
+    (r"(?i)\b(agreed|decided)\s(?:yesterday|today|(?:last|this)\s\w+)\b", r"\1"),
+)
 _OWN_ASIDE = r"(?i)\s*\(((?:our|we|i|my|btw|fyi|by the way|note that)[\s,:][^()]{,200})\)"
 _STOPS = r"[.!?;:,。！？；](?=\s|$|[\"'”’»)\]`])|[。！？；]"
 _ITEM = re.compile(r"^(?:[-*+•·▪◦>]|\d{1,3}[.)])\s+")

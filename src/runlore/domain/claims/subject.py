@@ -10,6 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Self, TypeAlias
 
@@ -79,6 +80,8 @@ class SemanticKey:
         return cls(subject=subject, value=value or "", negated=operator == "!=")
 
 
+# Every new episode is compared with a page of earlier ones.
+@lru_cache(maxsize=2 * limits.LIST_LIMIT_MAX)
 def semantic_key(content: str) -> SemanticKey:
     """The key of a statement. Case, spacing, articles and trailing punctuation do not change it."""
     text = fold_wording(content)

@@ -31,19 +31,20 @@ def support_of(content: str, texts: Iterable[str]) -> Support:
     claims = tuple(sentences_of(content))
     if not claims or any(claim.is_doubtful for claim in claims):
         return Support.NONE
-    spoken = _OF_SPEAKER.sub(_as_spoken, content)
+    spoken = _OF_SPEAKER.sub(_as_spoken, _THERE_IS.sub("we have ", content))
     forms = (claims,) if spoken == content else (claims, tuple(sentences_of(spoken)))
     return _together(_judge_text(text, form) for text in texts for form in forms)
 
 
 def _as_spoken(match: re.Match[str]) -> str:
-    """Whoever speaks says "I prefer" and "my shell", of whom a record says "The user prefers"."""
+    """Whoever speaks says "I prefer" and "my shell", of whom a record says "The user prefers"; "we" are a
+    team and a project."""
     pronoun, mine = ("I", "my") if match[1].lower() == "user" else ("we", "our")
-    verb = match[2]
+    adverb, verb = match[2], match[3]
     if verb == "'s":
         return mine
     be = "am" if pronoun == "I" else "are"
-    return f"{pronoun} {({'is': be, 'has': 'have'}).get(verb.strip(), verb.strip()[:-1])}"
+    return f"{pronoun}{adverb} {({'is': be, 'has': 'have'}).get(verb.strip(), verb.strip()[:-1])}"
 
 
 def is_stated(content: str, text: str) -> bool:
@@ -233,4 +234,7 @@ def _run_at(part: Sequence[str], whole: Sequence[str], start: int) -> int | None
 
 
 _TERMS_MIN = 2
-_OF_SPEAKER = re.compile(r"(?i)^(?:the )?(user|team)('s| [a-z]+s)(?= \w)")
+_THERE_IS = re.compile(r"(?i)^there (?:is|are) ")
+_OF_SPEAKER = re.compile(
+    r"(?i)^(?:the )?(user|team|project)( [a-z]+ly| always| never| often|)('s| [a-z]+s)(?= \w)"
+)

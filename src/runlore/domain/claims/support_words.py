@@ -77,9 +77,10 @@ GOVERNING = (
 )
 """What reaches over the end of its clause: what is joined to it may be part of what is said or supposed."""
 
-REVERSALS = _set(
+FAILURES = _set("fail fails failed")
+REVERSALS = FAILURES | _set(
     "false untrue wrong incorrect mistaken myth avoid avoids avoiding stop stops stopped forbid forbids"
-    " forbidden prohibit prohibits prohibited refuse refuses deny denies denied fail fails failed reject"
+    " forbidden prohibit prohibits prohibited refuse refuses deny denies denied reject"
     " rejects rejected obsolete outdated deprecated falsch faux falso"
 )
 DOUBT_PAIRS = {("in", "case"), ("so", "that"), ("as", "long"), ("as", "soon"), ("as", "if"), ("used", "to")}
@@ -184,9 +185,12 @@ IRREGULAR = dict(
     for pair in (
         *("kept/keep", "written/write", "built/build", "held/hold", "sent/send", "made/make", "taken/take"),
         *("given/give", "chosen/choos", "bought/buy", "shown/show", "found/find", "paid/pay", "led/lead"),
+        *("max/maximum", "min/minimum", "db/databas", "repo/repositori", "prod/product", "dev/develop"),
+        *("config/configur", "doc/document", "env/environ", "app/applic", "k8s/kubernet"),
+        *("postgr/postgresql", "js/javascript", "ts/typescript"),
     )
 )
-"""Stems of participles that differ from those of their verbs."""
+"""Stems that differ from those of the same word: participles from their verbs, short forms from long ones."""
 
 LINKS = frozenset(subject_words.COPULAS) | frozenset(subject_words.OPERATORS) | {":"}
 """What ties a value to its subject."""
@@ -275,6 +279,7 @@ DEPICTED = FICTION | _set(
 STATING_HEADS = _set(
     "fact facts rule rules note notes setup convention conventions context background environment stack info"
     " details decision decisions preference preferences know infos contexte kontext"
+    " standard standards guideline guidelines policy policies"
 )
 """What a line that ends in a colon calls the statements below it."""
 
@@ -287,9 +292,6 @@ UNLIMITED = _set("any all every each")
 """What leaves a statement without a limit: "on any day"."""
 
 POINTING = _set("this these that those above")
-ASKED_FOR = _set("suggest propose")
-"""Hearsay that is an order behind a comma: "I'm vegetarian, suggest a dinner"."""
-
 MAKE_IT_SO = frozenset(
     ("make", it, so) for it in ("it", "this", "that") for so in ("so", "happen", "true", "real", "work")
 )
@@ -315,9 +317,8 @@ RETORTS = DENIALS | _set(
 )
 """What tells somebody that he is wrong, before a colon: "You got it wrong:"; "This is ..." may point on."""
 
-CHECKING = ANAPHORS | _set(
-    "confirm verify check validate agree right correct true sure tell see know ensure prove so"
-)
+CHECKS = _set("confirm verify check validate double-check")
+CHECKING = ANAPHORS | CHECKS | _set("agree right correct true sure tell see know ensure prove so")
 """What asks about the statement that it stands behind: "..., can you confirm?"."""
 
 UNSURE = REVERSALS | _set(

@@ -21,7 +21,7 @@ ASKED, SETTING = "asked: ", "setting: "
 """What the patterns begin with of what is asked for, and of commands with a setting of their own."""
 SESSIONS_MIN = 2
 WORDLESS_SESSIONS_MIN, READING_SESSIONS_MIN = 4, 5
-TOGETHER_MIN, WITHIN_MIN, ASKING_WITHIN_MIN = 0.4, 0.8, 0.5
+TOGETHER_MIN = 0.4
 WORD_SHARE_MIN, WORD_LIFT_MIN = 0.25, 2.0
 NAME_WORDS_MAX = 4
 NEARLY = 0.8
@@ -80,8 +80,7 @@ def asked_groups(episodes: Sequence[WorkEpisode]) -> list[AskedGroup]:
         group = AskedGroup(acts=keys, words=words, episodes=members)
         if group.sessions >= _sessions_needed(group):
             groups.append(group)
-    groups.sort(key=lambda group: (-group.sessions, group.acts))
-    return [group for place, group in enumerate(groups) if not _is_within(group, groups[:place])]
+    return sorted(groups, key=lambda group: (-group.sessions, group.acts))
 
 
 def _sessions_needed(group: AskedGroup) -> int:
@@ -93,18 +92,6 @@ def _sessions_needed(group: AskedGroup) -> int:
     is_named = any(word in named for word in group.words)
     return (
         WORDLESS_SESSIONS_MIN if not group.words else SESSIONS_MIN + (len(group.words) < 2 and not is_named)
-    )
-
-
-def _is_within(group: AskedGroup, larger: Iterable[AskedGroup]) -> bool:
-    """Whether a group only asks a server for what a larger one asks for as well, nearly every time."""
-    ours = {id(each) for each in group.episodes}
-    is_asking = all(map(is_reading, group.acts))
-    return any(
-        len(ours & {id(each) for each in one.episodes})
-        >= (ASKING_WITHIN_MIN if is_asking else WITHIN_MIN) * len(ours)
-        for one in larger
-        if is_asking or group.acts[0].split()[:2] == one.acts[0].split()[:2]
     )
 
 

@@ -68,8 +68,8 @@ def tells_outcome(content: str) -> bool:
 
 def is_borne_out(content: str, outcomes: Sequence[CommandOutcome]) -> bool:
     """Whether the last outcome that a statement can be about is what it says."""
-    told = content.strip()
-    if found := _TESTS.fullmatch(told):
+    text = content.strip()
+    if found := _TESTS.fullmatch(text):
         # Some that fail are enough against all that pass.
         return _is_told_end(
             found,
@@ -79,11 +79,11 @@ def is_borne_out(content: str, outcomes: Sequence[CommandOutcome]) -> bool:
                 if each.is_every_test or (found["well"] and each.is_test and not each.is_success)
             ],
         )
-    if found := _VERSION.fullmatch(told):
+    if found := _VERSION.fullmatch(text):
         asked = (found["of"] or found["name"]).lower()
         said = [each for each in outcomes if each.version and each.command.split()[0].lower() == asked]
         return bool(said) and said[-1].version == found["number"]
-    if found := _COMMAND.fullmatch(told):
+    if found := _COMMAND.fullmatch(text):
         asked = " ".join(found["command"].split())
         return _is_told_end(found, [each for each in outcomes if each.command == asked])
     return False
@@ -129,7 +129,7 @@ def _whole_call(body: JsonObject) -> str:
     otherwise than `pytest` does."""
     arguments = body.get("arguments")
     is_left = isinstance(arguments, Mapping) and any(
-        told for key, told in arguments.items() if "background" in key
+        value for key, value in arguments.items() if "background" in key
     )
     called = [*commands_of_call(str(body.get("name")), arguments)]
     if is_left or len(called) != 1:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from runlore.domain.taint_sources.kinds import words
+from runlore.domain.text.word_tables import words
 
 EVERYDAY = frozenset(
     f"git {word}"

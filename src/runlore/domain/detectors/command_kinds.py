@@ -9,7 +9,7 @@ from runlore.domain.detectors.mined import CommandKind
 from runlore.domain.detectors.verbs import TASK_RUNNERS
 from runlore.domain.lazy import dataclass
 from runlore.domain.shell import CommandParts, ShellCommand
-from runlore.domain.taint_sources.kinds import words
+from runlore.domain.text.word_tables import words
 
 WORK, LOOKING, EDITING = CommandKind.WORK, CommandKind.LOOKING, CommandKind.EDITING
 PLUMBING, FILES, MOVING = CommandKind.PLUMBING, CommandKind.FILES, CommandKind.MOVING

@@ -21,13 +21,15 @@ from heapq import heappop, heappush
 from runlore.domain.detectors.asked import AskedGroup, asked_groups, specific_groups
 from runlore.domain.detectors.conversations import Conversation, last_event
 from runlore.domain.detectors.episodes import WorkEpisode, episodes_of, is_done
-from runlore.domain.detectors.equal_runs import short_workflow
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
-from runlore.domain.detectors.recurring_failures import recurring_failures
+from runlore.domain.detectors.multi_step import STEPS_MIN, multi_step
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+
+SHORT_MIN = 2
+
 
 # What is held in memory: beyond it the oldest sessions are let go.
 STEPS_HELD_MAX = 200_000
@@ -70,7 +72,6 @@ class CrossSession:
         return (
             *(_match(group, of_episode) for group in groups),
             *_short_workflows(sessions),
-            *_failures(sessions),
         )
 
     def _count_runs_once(self) -> list["_Session"]:
@@ -111,22 +112,6 @@ class _Session:
     conversation: Conversation
 
 
-def _failures(sessions: Sequence[_Session]) -> Iterator[Match]:
-    steps = [[run.steps if run is not None else () for run in session.runs] for session in sessions]
-    for pattern, found in recurring_failures(steps):
-        occurrences = tuple(
-            replace(
-                make_occurrence(run, each.steps),
-                provenance=session.conversation.read_by(last_event(each.steps)),
-            )
-            for each in found
-            for session in [sessions[each.session]]
-            for run in [session.runs[each.run]]
-            if run is not None
-        )
-        yield Match(heuristic=Heuristic.ERROR_RECOVERY, pattern=pattern, occurrences=occurrences)
-
-
 def _short_workflows(sessions: Iterable[_Session]) -> list[Match]:
     return [
         session.conversation.mark_match(found)
@@ -149,8 +134,8 @@ def _first_event(run: MinedRun) -> tuple[int, RunId]:
 
 def _size(run: MinedRun) -> tuple[object, ...]:
     """By what the fuller of two copies of a run is told, whichever comes first."""
-    told = tuple((step.number, step.text, step.outcome) for step in run.steps)
-    return len(run.steps), last_event(run.steps), told, run.project
+    calls = tuple((step.number, step.text, step.outcome) for step in run.steps)
+    return len(run.steps), last_event(run.steps), calls, run.project
 
 
 def _is_kept(step: Step) -> bool:
@@ -180,3 +165,29 @@ def _occurrence(episode: WorkEpisode, conversation: Conversation) -> Occurrence:
         provenance=conversation.read_by(last_event(steps)),
         request=episode.request,
     )
+
+
+def workflow_of(run: MinedRun) -> Match | None:
+    """What a run did from its beginning to its end, as far as it could be a procedure."""
+    return multi_step([run]) or short_workflow(run)
+
+
+def short_workflow(run: MinedRun) -> Match | None:
+    """The two or three calls that are all a run did."""
+    steps = tuple(step for step in run.steps if not step.is_looking)
+    forms = dict.fromkeys(step.form for step in steps)
+    is_short = SHORT_MIN <= len(forms) == len(steps) < STEPS_MIN
+    if not is_short or any(step.outcome is not Outcome.SUCCEEDED for step in steps):
+        return None
+    occurrence = make_occurrence(run, steps)
+    return Match(heuristic=Heuristic.CROSS_SESSION, pattern=" ; ".join(forms), occurrences=(occurrence,))
+
+
+def equal_runs(pattern: str, sessions: Iterable[Sequence[MinedRun]]) -> list[Match]:
+    """The runs of these sessions that did this in the same order, as a run ends (CAP-9)."""
+    found: list[Match] = []
+    for runs in sessions:
+        conversation = Conversation(runs)
+        same = (workflow_of(run) for run in runs)
+        found += [conversation.mark_match(each) for each in same if each and each.pattern == pattern]
+    return found

@@ -14,8 +14,8 @@ from runlore.domain.detectors.command_kinds import LOCAL_PROGRAMS, NEVER_COUNTIN
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand, UserRequest
 from runlore.domain.detectors.tool_calls import AGENT, SKILL
 from runlore.domain.lazy import dataclass
-from runlore.domain.taint_sources.kinds import words
 from runlore.domain.text.analysis import is_stop_word, stem
+from runlore.domain.text.word_tables import words
 
 REQUEST_WORDS_MAX = 24
 ACTS_MAX = 400
@@ -103,7 +103,9 @@ def words_of_request(request: UserRequest | None) -> tuple[str, ...]:
         return ()
     found = _WORD.findall(_NAMED.sub(" ", request.own[:600].lower()))[:REQUEST_WORDS_MAX]
     words = (word.replace("\u2019", "'").removesuffix("'s").strip("'") for word in found)
-    return tuple(dict.fromkeys(each for each in words if not is_stop_word(each) and each not in _EMPTY))
+    # A contraction ("i'm", "don't") says nothing of what is asked for.
+    said = (each for each in words if "'" not in each and not is_stop_word(each))
+    return tuple(dict.fromkeys(each for each in said if each not in _EMPTY))
 
 
 def stems_of(words: Iterable[str]) -> frozenset[str]:
@@ -120,8 +122,8 @@ def acts_of(step: Step) -> Iterator[WorkAct]:
     if step.outcome is not Outcome.SUCCEEDED and not is_answered:
         return
     if step.tool:
-        told = step.text.split("\n")[0] if step.tool in (SKILL, AGENT) else ""
-        yield WorkAct(key=f"{step.tool} {told}".strip(), step=step)
+        first_line = step.text.split("\n")[0] if step.tool in (SKILL, AGENT) else ""
+        yield WorkAct(key=f"{step.tool} {first_line}".strip(), step=step)
     for command in step.commands:
         if is_done(command) and (key := key_of(command)):
             yield WorkAct(key=key, step=step, command=command)
@@ -156,5 +158,5 @@ def _program_run(act: str, command: StepCommand) -> str:
     values = [value for value in command.values if not value.startswith("-")]
     if not values or not _OWN_FILE.match(values[0]):
         return ""
-    told = values[1] if len(values) > 1 and _PLAIN_WORD.match(values[1]) else ""
-    return f"{act} {basename(values[0].rstrip('/'))} {told}".strip()
+    name = values[1] if len(values) > 1 and _PLAIN_WORD.match(values[1]) else ""
+    return f"{act} {basename(values[0].rstrip('/'))} {name}".strip()

@@ -1,55 +1,67 @@
-"""`error-recovery` (SKL-2): a shell call fails, and a corrected one succeeds.
+"""`error-recovery` (SKL-2): a shell call fails, and soon after the same thing succeeds.
 
-Two calls belong together when a command of the one is the command of the other, corrected: the same program
-does the same thing in other words, or most of the words are the same. A call that is merely the next to
-succeed does not correct anything, and the same call succeeding later does so only where another call between
-the two has fixed it: then that one is the fix. What changed has to be why it works: where words only went,
-the error names one of them, and a plain word becomes another one only where the error names it, or where it
-was a slip.
+A failure is known by the program that failed and by what the error says, values left out, so that it is the
+same in every session that meets it. What put it right is the first call behind it that succeeded and did the
+same: the same act with flags that were missing, without a word that the error names or with a slip mended;
+all its words behind another program; or another call of the same program about the same thing. The same call
+may succeed as it was: outside of the sandbox, after an edit or another call, or once more where the error
+says that it passes.
 
-Tests, builds and linters mostly fail because of the code, and succeed once somebody has changed it. They
-count where the failure is one of the command or of the machine (no such command, unknown flag, missing
-module), where the code needs something that a call between has installed, or where the correction is to let
-the tool change the code itself (`--fix`).
-
-At most six calls that count lie between the two. Of several recoveries the one that the
-session shows most often wins, then the most recent.
+What a test finds, and a path that leads nowhere, is of the moment. An error of a compiler or a linter is the
+code's, but where the call succeeded with more words and nothing was edited between the two; of a linter's
+rule the edit that put it right is told. At most six calls that count lie between the two. Of several
+recoveries the one that the session shows most often wins, then the most recent.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
-from itertools import pairwise
-from posixpath import dirname
+from enum import StrEnum
+from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
 from runlore.domain.detectors.command_acts import act_of
+from runlore.domain.detectors.command_kinds import NEVER_COUNTING
+from runlore.domain.detectors.episodes import answers
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
-from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing
-from runlore.domain.detectors.toolchains import is_everyday
-from runlore.domain.lazy import dataclass
-from runlore.domain.taint_sources.kinds import words
+from runlore.domain.detectors.recovery_texts import (
+    is_about_code,
+    is_about_command,
+    is_about_test,
+    says_elsewhere,
+)
+from runlore.domain.detectors.tool_calls import EDIT
 
-STEPS_BETWEEN_MAX = 6
-FIXES_MAX = 3
-WORDS_MAX = 60
-# Of so many of the words both commands are made, where they differ in more than their values.
-ALIKE_MIN = 0.5
-NEARLY_SAME_MIN = 0.75
+STEPS_BETWEEN_MAX, OTHER_WITHIN, FIXES_MAX = 6, 3, 3
+WORDS_MAX, WORD_CHARS_MAX, NAME_CHARS_MIN = 60, 60, 4
 # How much alike two words have to be that one is a slip of the other.
 SLIP_MIN = 0.8
-WORD_CHARS_MAX = 60
-VARIANT_CHARS_MIN = 3
-
-APPROVED, AGAIN = "approved", "again"
-"""What puts a call right as it stands: to be run outside of the sandbox, or once more."""
 CAUSE_WORDS_MAX = 8
 _DOING = (CommandKind.WORK, CommandKind.FILES)
 _VALUES = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\S*[/\\=@~]\S*|\S*\d\S*|\s-{1,2}\w\S*|https?:\S+")
 _SAID = re.compile(r"\"[^\"]*\"|'[^']*'")
-_PLAIN_WORDS = re.compile(r"[a-z][a-z-]+")
+_FRAME = re.compile(r"[a-z~./][\w~./-]{2,80}", re.IGNORECASE)
+_NAME, _PLAIN_WORDS = re.compile(r"[\w-]{2,60}"), re.compile(r"[a-z][a-z-]+")
+_FLAGS = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
+# Nothing to do is no failure, and of what was cut off nobody knows how it would have ended.
+_NO_FAILURE = re.compile(
+    r"nothing to commit|no changes added|timed? out\b|timeout (?:of|after|exceeded)|deadline exceeded"
+    r"|still running|usage:",
+    re.IGNORECASE,
+)
+# A path that leads nowhere is another one the next time.
+_NO_PATH = re.compile(
+    r"no such file|does not exist|cannot access|is a directory|not a directory|pathspec", re.IGNORECASE
+)
+# The shell could not run the line at all, or the program could not read it.
+_GLOB = re.compile(r"no matches found: (.{1,200})")
+_UNREAD = re.compile(
+    r"no matches found|command not found|not recognized as|(?:invalid|illegal|unknown|unrecognized) option",
+    re.IGNORECASE,
+)
 # What a sandbox does not let a program do.
 _CONFINED = re.compile(
     r"operation not permitted|permission denied|read-only file system|no such host|could not resolve"
@@ -57,189 +69,140 @@ _CONFINED = re.compile(
     r"|cannot lock ref|unable to create|no go files to analyze|proxy",
     re.IGNORECASE,
 )
-# Nobody knows what would have come of it.
-_TIMED_OUT = re.compile(r"timed? ?out|deadline exceeded|still running", re.IGNORECASE)
 # What is over by itself after a while.
 _PASSING = re.compile(r"\block(?:ed)?\b|index\.lock|try again|temporarily|agent refused", re.IGNORECASE)
-_ERROR_WORD = re.compile(r"[^\s'\"`,;()]+")
-# What succeeds or fails with the code that it is given.
-_CODE_VERBS = frozenset({"test", "build", "lint", "typecheck", "format", "benchmark", "run", "scan"})
-# What puts something right that another command needs.
-_FIXING_VERBS = words(
-    """
-    install update create configure run restart migrate generate build pull download change seed clone
-    remove stop merge branch revert commit stage push copy deploy
-    """
-)
-# What brings something that the code needs.
-_BRINGING_VERBS = frozenset({"install", "update", "generate", "download", "clone"})
-# They go on with what was begun, once a person has settled what stood in its way, or only try it.
-_GOING_ON = frozenset({"--continue", "--abort", "--skip", "--quit", "--dry-run", "-n"})
-_FIXING_FLAGS = frozenset({"--fix", "--write", "--update", "--in-place", "--unsafe-fixes", "-u", "-w", "-i"})
+# They go on with what was begun, once a person has settled what stood in its way, or only try and ask.
+_GOING_ON = frozenset({"--continue", "--abort", "--skip", "--quit", "--dry-run", "-n", "--help", "-h"})
+# How linters and compilers name the rule that was broken: `(errcheck)`, `[arg-type]`, `TS2345`, `E501`.
+_RULE = re.compile(r"\((?P<a>[a-z][\w-]{3,40})\)$|\[(?P<b>[a-z][a-z-]{3,40})\]$|\b(?P<c>[A-Z]{1,5}\d{3,5})\b")
+# What a linter calls code that does not compile.
+_NO_RULES = frozenset({"typecheck", "syntax", "compile"})
+_PLACE = re.compile(r"^(?:\[[\w:.-]{1,40}\] )?\S{1,200}\.\w{1,6}:\d+:")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recovery:
-    """A call that failed, what was done about it, and the call that worked."""
+class Remedy(StrEnum):
+    """How a call came to succeed that had failed."""
 
-    failed: Step
-    fixes: tuple[Step, ...] = ()
-    fixed: Step
-    pattern: str
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """All of it, in order."""
-        return (self.failed, *self.fixes, self.fixed)
-
-
-class _Found(NamedTuple):
-    """A recovery, and the place among the session's steps of what had failed."""
-
-    back: int
-    pattern: str
-    occurrence: Occurrence
+    CHANGED = "changed"
+    APPROVED = "approved"
+    PREPARED = "prepared"
+    EDITED = "edited"
+    AGAIN = "again"
 
 
 def error_recovery(session: Sequence[MinedRun]) -> Match | None:
     """The recovery that the last run shows, if there is one."""
-    return Recoveries(session).match(0, len(session))
-
-
-class Recoveries:
-    """The recoveries of a session. Each run is looked at once, however many rows of runs are asked for."""
-
-    def __init__(self, runs: Sequence[MinedRun]) -> None:
-        self._runs = runs
-        self._steps = [step for run in runs for step in run.steps if acting_commands(step)]
-        # The place of each run's first step.
-        self._firsts = [0]
-        for run in runs:
-            self._firsts.append(self._firsts[-1] + sum(bool(acting_commands(step)) for step in run.steps))
-        self._found: dict[int, list[_Found]] = {}
-
-    def match(self, start: int, end: int) -> Match | None:
-        """The recovery that the last of the runs from `start` to before `end` shows, by these alone."""
-        ended = self._within(end - 1, start) if start < end else []
-        if not ended:
-            return None
-        found = [each for place in range(start, end) for each in self._within(place, start)]
-        times = Counter(each.pattern for each in found)
-        best = max(ended, key=lambda each: (times[each.pattern], each.occurrence.steps[-1].number)).pattern
-        occurrences = tuple(each.occurrence for each in found if each.pattern == best)
-        return Match(heuristic=Heuristic.ERROR_RECOVERY, pattern=best, occurrences=occurrences)
-
-    def matches(self) -> tuple[Match, ...]:
-        """All recoveries that the session shows."""
-        found: dict[str, list[Occurrence]] = {}
-        for each in (each for place in range(len(self._runs)) for each in self._within(place, 0)):
-            found.setdefault(each.pattern, []).append(each.occurrence)
-        return tuple(
-            Match(heuristic=Heuristic.ERROR_RECOVERY, pattern=pattern, occurrences=tuple(occurrences))
-            for pattern, occurrences in found.items()
-        )
-
-    def _within(self, place: int, start: int) -> list[_Found]:
-        """The recoveries of one run whose failure is no earlier than another run."""
-        if place not in self._found:
-            self._found[place] = list(self._recoveries(place))
-        return [each for each in self._found[place] if each.back >= self._firsts[start]]
-
-    def _recoveries(self, place: int) -> Iterator[_Found]:
-        """Every recovery of one run, each success used once: for the nearest failure that it corrects."""
-        run, steps = self._runs[place], self._steps
-        for at in range(self._firsts[place], self._firsts[place + 1]):
-            if steps[at].outcome is not Outcome.SUCCEEDED:
-                continue
-            for back in range(at - 1, max(-1, at - 2 - STEPS_BETWEEN_MAX), -1):
-                if steps[back].outcome is not Outcome.FAILED:
-                    continue
-                if found := recovery_of(steps[back], steps[back + 1 : at], steps[at]):
-                    yield _Found(back, found.pattern, make_occurrence(run, found.steps))
-                    break
-
-
-def changed_words(before: str, after: str) -> tuple[tuple[str, str], ...]:
-    """What changed from one command to the other, word by word: what went, and what came in its place."""
-    one, other = before.split()[:WORDS_MAX], after.split()[:WORDS_MAX]
-    codes = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-    return tuple((" ".join(one[a:b]), " ".join(other[c:d])) for tag, a, b, c, d in codes if tag != "equal")
-
-
-def recovery_of(failed: Step, between: Sequence[Step], fixed: Step) -> Recovery | None:
-    """How a call that failed was put right by another; None where that one has nothing to do with it."""
-    if not acting_commands(failed) or not acting_commands(fixed):
+    found = list(_recoveries(session))
+    ended = [each for each in found if each[1].run_id == session[-1].run_id]
+    if not ended:
         return None
-    confined = _CONFINED.search(failed.error)
-    if confined and fixed.is_approved and not failed.is_approved and _acts(failed) & _acts(fixed):
-        # Whatever it was given: what the sandbox does not let a program do is the same.
-        act = " ".join(act_of(acting_commands(failed)[-1].form).split()[:2])
-        pattern = f"{act} # {confined[0].lower()} -> {APPROVED}"
-        return Recovery(failed=failed, fixed=fixed, pattern=pattern)
-    is_denied = confined and confined[0].lower() == "operation not permitted" and "=" not in fixed.text
-    if is_denied or _TIMED_OUT.search(failed.error):
-        return None
-    return (
-        _recover_unchanged(failed, between, fixed)
-        if _same(failed, fixed)
-        else _recover_changed(failed, fixed)
+    times = Counter(pattern for pattern, _ in found)
+    best, _ = max(ended, key=lambda each: (times[each[0]], each[1].steps[-1].number))
+    return Match(
+        heuristic=Heuristic.ERROR_RECOVERY,
+        pattern=best,
+        occurrences=tuple(each for pattern, each in found if pattern == best),
     )
 
 
-def _recover_unchanged(failed: Step, between: Sequence[Step], fixed: Step) -> Recovery | None:
-    """How a call came to succeed as it was: by what was done before it, or by itself."""
-    cause, fixes = cause_of(failed.error), _fixes(failed, between)
-    if fixes:
-        told = " ; ".join(each.form for each in fixes)
-        pattern = f"{failed.form} -> {told} # {cause}"
-        return Recovery(failed=failed, fixes=fixes, fixed=fixed, pattern=pattern)
-    is_again = not any(map(_does, between)) and _PASSING.search(failed.error) is not None
-    return Recovery(failed=failed, fixed=fixed, pattern=f"{cause} -> {AGAIN}") if is_again else None
+def all_recoveries(session: Sequence[MinedRun]) -> tuple[Match, ...]:
+    """Every recovery that a session shows."""
+    found: dict[str, list[Occurrence]] = {}
+    for pattern, occurrence in _recoveries(session):
+        found.setdefault(pattern, []).append(occurrence)
+    return tuple(
+        Match(heuristic=Heuristic.ERROR_RECOVERY, pattern=pattern, occurrences=tuple(occurrences))
+        for pattern, occurrences in found.items()
+    )
 
 
-def _recover_changed(failed: Step, fixed: Step) -> Recovery | None:
-    for wrong, right in _pairs(failed, fixed):
-        if _is_corrected(failed, wrong, right):
-            pattern = f"{wrong.form} -> {right.form} # {cause_of(failed.error)}"
-            return Recovery(failed=failed, fixed=fixed, pattern=pattern)
-    return None
+def remedy_of(steps: Sequence[Step]) -> Remedy:
+    """How the last of these steps came to succeed where the first had failed."""
+    failed, between, fixed = steps[0], steps[1:-1], steps[-1]
+    if fixed.is_approved and not failed.is_approved:
+        return Remedy.APPROVED
+    if any(step.tool == EDIT for step in between):
+        return Remedy.EDITED
+    if between:
+        return Remedy.PREPARED
+    is_same = _texts(failed) == _texts(fixed) and _frame(failed) == _frame(fixed)
+    return Remedy.AGAIN if is_same else Remedy.CHANGED
+
+
+def _recoveries(session: Sequence[MinedRun]) -> Iterator[tuple[str, Occurrence]]:
+    made = ((run, step) for run in session for step in run.steps)
+    steps = [(run, step) for run, step in made if _edits(step) or acting_commands(step)]
+    used: set[int] = set()
+    # A success is used once: for the nearest failure that it puts right.
+    found: list[tuple[str, Occurrence]] = []
+    for at in range(len(steps) - 1, -1, -1):
+        failure = failure_of(steps[at][1])
+        if failure is None:
+            continue
+        place, fix = _put_right(steps[at][1], [step for _, step in islice(steps, at + 1, at + 25)])
+        if fix and at + 1 + place not in used:
+            used.add(at + 1 + place)
+            found.append(
+                (f"{failure.program} # {failure.cause}", make_occurrence(steps[at + 1 + place][0], fix))
+            )
+    yield from reversed(found)
+
+
+class Failure(NamedTuple):
+    """What a failed call is known by among others: the program that failed, and why."""
+
+    program: str
+    cause: str
+
+
+def failure_of(step: Step) -> Failure | None:
+    """What a call failed with; None where that says nothing to anybody else."""
+    commands = _meant_commands(step)
+    if step.outcome is not Outcome.FAILED or not commands or any(map(answers, step.commands)):
+        return None
+    error = error_of(step)
+    rule = rule_of(error)
+    if _GLOB.search(error):
+        return Failure("zsh", "no matches found")
+    if not rule and (is_about_test(error) or _NO_FAILURE.search(error)):
+        return None
+    cause = rule or " ".join([cause_of(error), *_FLAGS.findall(error)[:2]]).strip()
+    return Failure(_pin(commands, error).form.partition(" ")[0], cause) if cause else None
+
+
+def error_of(step: Step) -> str:
+    """The line that tells why a call failed: where the first only says that something in it did, one that is
+    about the command."""
+    if not says_elsewhere(step.error):
+        return step.error
+    return next(filter(is_about_command, step.more.splitlines()), step.error)
+
+
+def rule_of(error: str) -> str:
+    """The rule of a linter that was broken; empty where an error names none."""
+    found = _RULE.search(error) if is_about_code(error) or _PLACE.match(error) else None
+    rule = "" if found is None else next(filter(None, found.groups()))
+    return "" if rule in _NO_RULES else rule
+
+
+def is_unread(error: str) -> bool:
+    """Whether a line could not be run at all, or not be read by its program."""
+    return _UNREAD.search(error) is not None
+
+
+def leads_nowhere(error: str) -> bool:
+    """Whether an error says that a path is not there: of the moment, where only the path was changed."""
+    return _NO_PATH.search(error) is not None
 
 
 def cause_of(error: str) -> str:
     """What an error says, whatever it says it of: its plain words without what is quoted or counted."""
-    plain = _VALUES.sub(" ", error.lower())
-    return " ".join(_PLAIN_WORDS.findall(plain)[:CAUSE_WORDS_MAX])
+    return " ".join(_PLAIN_WORDS.findall(_VALUES.sub(" ", error.lower()))[:CAUSE_WORDS_MAX])
 
 
-def _acts(step: Step) -> frozenset[str]:
-    return frozenset(act_of(command.form) for command in acting_commands(step))
-
-
-def _does(step: Step) -> bool:
-    return any(command.kind in _DOING for command in step.commands)
-
-
-def _words(text: str) -> list[str]:
-    """The words of a command; what is said in it, such as a message, is none."""
-    told = _SAID.sub(lambda said: "…" if " " in said[0] or "\n" in said[0] else said[0], text)
-    return told.split()[:WORDS_MAX]
-
-
-def _pairs(failed: Step, fixed: Step) -> Iterator[tuple[StepCommand, StepCommand]]:
-    """The command that may have failed, with those that may be its correction. Of several commands in one
-    call it is known only where all but one are as they were."""
-    texts = {command.text for command in acting_commands(fixed)}
-    wrong = [command for command in acting_commands(failed) if command.text not in texts]
-    known = {command.text for command in acting_commands(failed)}
-    right = [command for command in acting_commands(fixed) if command.text not in known]
-    if len(wrong) == 1:
-        yield from ((wrong[0], each) for each in right)
-        return
-    # The program says itself that it was it, and one command of it was done again.
-    spoke = [each for each in wrong if speaks(each, failed.error)]
-    pairs = [(one, each) for one in spoke for each in right if act_of(one.form) == act_of(each.form)]
-    if len(pairs) == 1:
-        yield pairs[0]
+def changed_words(before: str, after: str) -> tuple[tuple[str, str], ...]:
+    """What changed from one command to the other, word by word: what went, and what came in its place."""
+    return tuple((" ".join(gone), " ".join(come)) for gone, come in _changes(before.split(), after.split()))
 
 
 def speaks(command: StepCommand, error: str) -> bool:
@@ -250,141 +213,244 @@ def speaks(command: StepCommand, error: str) -> bool:
     )
 
 
-def _fixes(failed: Step, between: Sequence[Step]) -> tuple[Step, ...]:
-    """What put a call right that then succeeded as it was."""
-    if not between or len(between) > FIXES_MAX:
-        return ()
-    if is_about_code(failed.error) and not is_about_missing(failed.error):
-        return ()
-    done = tuple(step for step in between if step.outcome is Outcome.SUCCEEDED)
-    fixing = _BRINGING_VERBS if is_about_code(failed.error) else _FIXING_VERBS
-    is_fixing = any(
-        command.verb in fixing
-        or (speaks(acting_commands(failed)[-1], failed.error) and not is_everyday(command))
-        for step in done
-        for command in step.commands
-        if command.kind in _DOING
-    )
-    told = any(
-        command.form == other.form
-        for step in done
-        for command in acting_commands(step)
-        for other in acting_commands(failed)
-    )
-    return done if is_fixing and not told and len(done) == len(between) else ()
-
-
-def _is_corrected(failed: Step, wrong: StepCommand, right: StepCommand) -> bool:
-    new_flags = {*right.form.split()} - {*wrong.form.split()}
-    is_same_form = wrong.form == right.form
-    if new_flags & _GOING_ON or (right.kind is CommandKind.FILES) != (wrong.kind is CommandKind.FILES):
-        return False
-    is_told = is_about_command(failed.error)
-    may_be_code = wrong.verb in _CODE_VERBS and not is_told and not new_flags & _FIXING_FLAGS
-    if may_be_code and is_about_code(failed.error):
-        return False
-    if not _is_why(wrong, right, failed.error):
-        return False
-    if not is_same_form and _does_same(wrong, right):
-        return True
-    if is_same_form and not is_about_code(failed.error) and _is_told_more(wrong.text, right.text):
-        return True
-    only_slips = is_same_form and not is_told
-    return _is_alike(wrong.text, right.text, only_slips=only_slips, error=failed.error)
-
-
-def _is_why(wrong: StepCommand, right: StepCommand, error: str) -> bool:
-    """Whether what was taken away can be why it works now. Where words only went, the error has to name one
-    of them; and a plain word may not become quite another one that the error knows nothing of."""
-    words, others = _words(wrong.text), _words(right.text)
-    codes = SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
-    changed = [(tag, words[a:b], others[c:d]) for tag, a, b, c, d in codes if tag != "equal"]
-    if all(tag == "delete" for tag, _, _ in changed):
-        return any(_is_named(word, error) for _, gone, _ in changed for word in gone)
-    return all(
-        _is_slip(gone, come) or all(_is_named(word, error) for word in _plain(wrong, gone))
-        for tag, gone, come in changed
-        if tag == "replace"
-    )
-
-
-def _plain(wrong: StepCommand, gone: Sequence[str]) -> list[str]:
-    """The words that were replaced and are neither flags nor their values. A flag that the normal form keeps
-    takes no value."""
-    kept = {"--", *wrong.form.split()}
-    words = _words(wrong.text)
-    behind = {after for before, after in pairwise(words) if before.startswith("-") and before not in kept}
-    return [word for word in gone if not word.startswith("-") and word not in behind and "=" not in word]
-
-
-def _is_named(word: str, error: str) -> bool:
-    """Whether an error names a word, or of a setting its name."""
-    told = word.partition("=")[0].strip("'\"").casefold()
-    return len(told) > 1 and told in error.casefold()
-
-
-def _is_told_more(one: str, other: str) -> bool:
-    """Whether a command is the other one with flags that were missing, and nothing taken away."""
-    words, others = _words(one), _words(other)
-    codes = SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
-    come = [others[c:d] for tag, _, _, c, d in codes if tag == "insert"]
-    is_only_more = all(tag in ("equal", "insert") for tag, *_ in codes)
-    return is_only_more and bool(come) and all(each[0].startswith("-") for each in come)
-
-
-def _does_same(wrong: StepCommand, right: StepCommand) -> bool:
-    if wrong.topic != right.topic or wrong.verb != right.verb or not wrong.verb:
-        return False
-    # One word for many: `git reset` and `git stash` both take something back, and are not the same.
-    return wrong.topic != "git" or wrong.form.split()[:2] == right.form.split()[:2]
-
-
-def _is_alike(one: str, other: str, *, only_slips: bool, error: str) -> bool:
-    """Whether two commands are the same but for a few words, for slips, or for what the error names."""
-    words, others = _words(one), _words(other)
-    matcher = SequenceMatcher(None, words, others, autojunk=False)
-    if matcher.ratio() < ALIKE_MIN:
-        return False
-    replaced = [codes for codes in matcher.get_opcodes() if codes[0] == "replace"]
-    told = {word.strip(":") for word in _ERROR_WORD.findall(error)}
-    if not only_slips and matcher.ratio() >= NEARLY_SAME_MIN:
-        return True
-    return bool(replaced or not only_slips) and all(
-        _is_slip(words[a:b], others[c:d]) or all(word in told for word in words[a:b])
-        for _, a, b, c, d in replaced
-    )
-
-
-def _is_slip(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether words differ in a few letters, or in the folder that a file is looked for in."""
-    return len(old) == len(new) and all(
-        _name(one) == _name(other)
-        or (one.count("/") > 1 and dirname(one) == dirname(other))
-        or _is_variant(_name(one), _name(other))
-        or SequenceMatcher(None, _name(one), _name(other), autojunk=False).ratio() >= SLIP_MIN
-        for one, other in zip(old, new, strict=True)
-    )
-
-
-def _is_variant(one: str, other: str) -> bool:
-    """Whether one word is the beginning of the other: `build` and `build:prod`."""
-    short, long = sorted((one, other), key=len)
-    return len(short) >= VARIANT_CHARS_MIN and long.startswith(short) and not long[len(short)].isalnum()
-
-
-def _name(word: str) -> str:
-    return word.rstrip("/").rpartition("/")[2][:WORD_CHARS_MAX]
-
-
-def _same(one: Step, other: Step) -> bool:
-    texts = [command.text for command in acting_commands(one)]
-    return texts == [command.text for command in acting_commands(other)]
-
-
 def acting_commands(step: Step) -> list[StepCommand]:
     """The commands of a call that do something of their own, or ask for it in words that are known."""
     return [
         each
         for each in step.commands
-        if each.kind in _DOING or (each.kind is CommandKind.LOOKING and each.text not in (each.form, "ls"))
+        if each.kind in _DOING
+        or (
+            each.kind is CommandKind.LOOKING
+            and (each.text != each.form or each.form.partition(" ")[0] not in NEVER_COUNTING)
+        )
     ]
+
+
+def _meant_commands(step: Step) -> list[StepCommand]:
+    """The commands of a call that may be why it failed. What looks at files fails for any reason, but where
+    the shell could not read the line itself."""
+    commands = acting_commands(step)
+    if is_unread(step.error):
+        return commands
+    return [
+        each
+        for each in commands
+        if each.kind is not CommandKind.LOOKING or each.form.partition(" ")[0] not in NEVER_COUNTING
+    ]
+
+
+def _pin(commands: Sequence[StepCommand], error: str) -> StepCommand:
+    """The command that an error is of: the one that speaks, the one that it names, or the last."""
+    spoken = (each for each in commands if speaks(each, error))
+    named = (each for each in commands if _is_named(each.text.split()[0], error))
+    return next(spoken, None) or next(named, None) or commands[-1]
+
+
+def _put_right(failed: Step, later: Sequence[Step]) -> tuple[int, tuple[Step, ...]]:
+    """What put a failure right, with the place of what then succeeded."""
+    between: list[Step] = []
+    edits: list[Step] = []
+    other: tuple[int, tuple[Step, ...]] = (0, ())
+    for place, step in enumerate(later):
+        edits += [step] if _edits(step) else []
+        if step.outcome is Outcome.SUCCEEDED and step.commands:
+            fix = (
+                _quote(failed, step) if _GLOB.search(failed.error) else _connect(failed, between, edits, step)
+            )
+            if fix:
+                return place, fix
+            if (
+                not other[1]
+                and len(between) < OTHER_WITHIN
+                and _takes_place(failed, step, is_edited=bool(edits))
+            ):
+                other = place, (failed, step)
+        between += [step] if _does(step) else []
+        if len(between) > STEPS_BETWEEN_MAX:
+            break
+    return other
+
+
+def _connect(failed: Step, between: Sequence[Step], edits: Sequence[Step], fixed: Step) -> tuple[Step, ...]:
+    """The steps from a failure to a success; none where that one has nothing to do with it."""
+    error = error_of(failed)
+    is_same = _texts(failed) <= _texts(fixed)
+    pairs = ((wrong, right) for wrong, right in _pairs(failed, fixed) if _does_same(wrong, right, error))
+    pair = None if is_same else next(pairs, None)
+    if not is_same and pair is None:
+        return ()
+    if fixed.is_approved and not failed.is_approved and _CONFINED.search(error):
+        return failed, fixed
+    if pair is None:
+        return _connect_same(failed, between, edits, fixed)
+    wrong, right = pair
+    is_right = not is_about_code(error) or (not edits and _is_only_more(wrong, right))
+    return (_only(failed, wrong), _only(fixed, right)) if is_right else ()
+
+
+def _quote(failed: Step, fixed: Step) -> tuple[Step, ...]:
+    """A glob that the shell found nothing for, and the same in quotes."""
+    glob = _GLOB.search(failed.error)
+    assert glob is not None
+    pattern = glob[1].strip()
+    bare = pattern.removeprefix("--").partition("=")[2] or pattern
+    quoted = re.compile(rf"['\"][^'\"]*{re.escape(bare)}")
+    wrong = next((each for each in failed.commands if pattern in each.text), None)
+    right = next((each for each in fixed.commands if quoted.search(each.text)), None)
+    return (_only(failed, wrong), _only(fixed, right)) if wrong and right else ()
+
+
+def _connect_same(
+    failed: Step, between: Sequence[Step], edits: Sequence[Step], fixed: Step
+) -> tuple[Step, ...]:
+    """How a call came to succeed as it was: by an edit, by what was done before it, or by itself."""
+    error = error_of(failed)
+    if rule_of(error):
+        return (failed, *_show_edit(edits), fixed) if edits else ()
+    if not edits and is_about_command(error) and _frame(failed) != _frame(fixed):
+        return failed, fixed
+    if _PASSING.search(error):
+        return failed, fixed
+    done = [each for each in between if _is_done(each, failed)][-FIXES_MAX:]
+    return (failed, *done, fixed) if done and not edits and not is_about_code(error) else ()
+
+
+def _frame(step: Step) -> frozenset[str]:
+    """What stands around the commands of a call: the folder that it goes to, and what only runs another."""
+    inside = {word for command in acting_commands(step) for word in command.text.split()}
+    return frozenset(word for word in step.text.split() if word not in inside and _FRAME.fullmatch(word))
+
+
+def _show_edit(edits: Sequence[Step]) -> list[Step]:
+    """The edit that shows what was changed, where one does."""
+    return [each for each in edits if each.tool == EDIT and "\n" in each.text][:1] or list(edits[:1])
+
+
+def _is_done(step: Step, failed: Step) -> bool:
+    """Whether a call between may be what put it right: it did something else, and succeeded."""
+    acts = {act_of(each.form) for each in acting_commands(failed)}
+    done = [each for each in step.commands if each.kind is CommandKind.WORK]
+    return step.outcome is Outcome.SUCCEEDED and any(act_of(each.form) not in acts for each in done)
+
+
+def _edits(step: Step) -> bool:
+    return step.tool == EDIT or any(each.kind is CommandKind.EDITING for each in step.commands)
+
+
+def _does(step: Step) -> bool:
+    return any(command.kind in _DOING for command in step.commands)
+
+
+def _pairs(failed: Step, fixed: Step) -> Iterator[tuple[StepCommand, StepCommand]]:
+    """The command that failed, with those that may be its correction."""
+    wrong = [each for each in acting_commands(failed) if " ".join(_words(each.text)) not in _texts(fixed)]
+    right = [each for each in acting_commands(fixed) if " ".join(_words(each.text)) not in _texts(failed)]
+    error = error_of(failed)
+    failing = (
+        wrong
+        if len(wrong) == 1
+        else [each for each in wrong if speaks(each, error) or _is_named(each.text.split()[0], error)]
+    )
+    yield from ((one, each) for one in failing for each in right)
+
+
+def _does_same(wrong: StepCommand, right: StepCommand, error: str) -> bool:
+    """Whether a command is the other one, corrected."""
+    words, others = _words(wrong.text), _words(right.text)
+    changes = _changes(words, others)
+    gone = [word for old, _ in changes for word in old]
+    come = [word for _, new in changes for word in new]
+    if _GOING_ON & {*come} or (right.kind is CommandKind.FILES) != (wrong.kind is CommandKind.FILES):
+        return False
+    if not gone:
+        # Behind another program, or with flags that were missing.
+        return others[-len(words) :] == words or all(
+            new[0].startswith("-") or "=" in new[0] for _, new in changes if new
+        )
+    is_program = _is_named(words[0], error) and len(words) > 1 and others[1 - len(words) :] == words[1:]
+    if not come or is_program:
+        return any(_is_named(word, error) for word in gone)
+    # A flag that the normal form keeps takes no value.
+    kept = {"--", *wrong.form.split()}
+    valued = {after for before, after in pairwise(words) if before.startswith("-") and before not in kept}
+    may_go = {word for word in gone if word.startswith("-") or word in valued or _is_named(word, error)}
+    for old, new in changes:
+        left = [word for word in old if word not in may_go]
+        plain = [word for word in new if not word.startswith("-")]
+        if left and not (len(left) == len(plain) and all(map(_is_slip, left, plain))):
+            return False
+    is_same_work = wrong.topic == right.topic != "git" and wrong.verb == right.verb != ""
+    is_word_for_word = words[0] == others[0] and len(words) == len(others)
+    return is_same_work or is_word_for_word or act_of(wrong.form) == act_of(right.form)
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether words differ in a few letters, in the folder of a file, or in what is behind: `build:prod`."""
+    one, other = (word.strip("'\"").rstrip("/").rpartition("/")[2][:WORD_CHARS_MAX] for word in (one, other))
+    short, long = sorted((one, other), key=len)
+    is_variant = len(short) > 2 and long.startswith(short) and not long[len(short) :][:1].isalnum()
+    return is_variant or SequenceMatcher(None, one, other, autojunk=False).ratio() >= SLIP_MIN
+
+
+def _is_only_more(wrong: StepCommand, right: StepCommand) -> bool:
+    return not any(old for old, _ in _changes(_words(wrong.text), _words(right.text)))
+
+
+def _takes_place(failed: Step, fixed: Step, *, is_edited: bool) -> bool:
+    """Whether a call was made in a failed one's place: the same program was asked about the same thing, by a
+    number or a name."""
+    commands, error = acting_commands(failed), error_of(failed)
+    is_other = len(commands) == 1 and _texts(failed) != _texts(fixed)
+    is_code = is_about_code(error) and not is_edited and not any(each.verb == "test" for each in commands)
+    if not is_other or not (is_code or is_about_command(error)) or _CONFINED.search(error):
+        return False
+    program, asked = commands[0].form.partition(" ")[0], _names(commands[0])
+    words = {*_words(commands[0].text)}
+    wrong = {word for word in words if word.startswith("-") and word in error}
+    return any(
+        each.form.partition(" ")[0] == program
+        and asked & _names(each)
+        and not (wrong and words - wrong - {*_words(each.text)})
+        for each in acting_commands(fixed)
+    )
+
+
+def _names(command: StepCommand) -> frozenset[str]:
+    """What a command is about: the numbers and the names among its values, but for where it is run."""
+    values = command.values or command.text.split()[1:]
+    names = (name for value in values if not value.startswith(("/", "~")) for name in _NAME.findall(value))
+    return frozenset(name for name in names if not name.isalpha() or len(name) >= NAME_CHARS_MIN)
+
+
+def _only(step: Step, command: StepCommand) -> Step:
+    """A call as if it were one of its commands, in the folder that it was run in; a pipeline stays whole."""
+    if len(step.commands) == 1 or "|" in step.text.replace("||", ""):
+        return step
+    before = takewhile(lambda each: each is not command, step.commands)
+    folder = [each for each in before if each.kind is CommandKind.MOVING and not command.is_looking][-1:]
+    commands = (*folder, command)
+    return replace(step, text=" && ".join(each.text for each in commands), commands=commands)
+
+
+def _texts(step: Step) -> frozenset[str]:
+    """What a call runs, whatever is said in it: a message may be another one."""
+    return frozenset(" ".join(_words(command.text)) for command in acting_commands(step))
+
+
+def _is_named(word: str, error: str) -> bool:
+    """Whether an error names a word, or of a setting its name."""
+    name = word.partition("=")[0].strip("'\"").casefold()
+    return len(name) > 1 and name in error.casefold()
+
+
+def _words(text: str) -> list[str]:
+    """The words of a command; what is said in it, such as a message, is none."""
+    return _SAID.sub(lambda said: "…" if " " in said[0] or "\n" in said[0] else said[0], text).split()[
+        :WORDS_MAX
+    ]
+
+
+def _changes(words: Sequence[str], others: Sequence[str]) -> list[tuple[Sequence[str], Sequence[str]]]:
+    words, others = words[:WORDS_MAX], others[:WORDS_MAX]
+    codes = SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
+    return [(words[a:b], others[c:d]) for tag, a, b, c, d in codes if tag != "equal"]

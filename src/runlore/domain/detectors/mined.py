@@ -3,13 +3,20 @@
 It is small, holds no secret, and has one plain form, so that runs of long ago can be compared with today's.
 """
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from operator import attrgetter
 
+from runlore.domain import limits
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+
+LEFT_OUT = "a run that was left out"
+"""What a run has read of which nothing may be known."""
+
 
 # This is asked for far more often than anything else.
 _IS_LOOKING = attrgetter("is_looking")
@@ -25,8 +32,8 @@ class Outcome(StrEnum):
 
 
 class CommandKind(StrEnum):
-    """What a command is for. Looking, editing and plumbing neither count nor break a row; `looking.py` says
-    which is which."""
+    """What a command is for. Looking, editing and plumbing neither count nor break a row; `command_kinds.py`
+    says which is which."""
 
     WORK = "work"
     FILES = "files"
@@ -84,6 +91,11 @@ class Step:
         return all(map(_IS_LOOKING, self.commands))
 
     @property
+    def has_worked(self) -> bool:
+        """Whether it did something of its own, and succeeded."""
+        return self.outcome is Outcome.SUCCEEDED and not self.is_looking
+
+    @property
     def form(self) -> str:
         """The normal forms of what it does, looking around left out."""
         return " && ".join(command.form for command in self.commands if not command.is_looking)
@@ -123,3 +135,30 @@ class MinedRun:
     outside: tuple[OutsideRead, ...] = ()
     left_out: int = 0
     project_name: str = ""
+
+    @property
+    def first_number(self) -> int:
+        """The first event of the session that anything of the run was taken from."""
+        asked = () if self.request is None else (self.request.number,)
+        steps = (step.number for step in self.steps)
+        return min((*asked, *steps, *(read.number for read in self.outside)), default=0)
+
+
+def first_reads(reads: Iterable[OutsideRead]) -> tuple[OutsideRead, ...]:
+    """Each source where it came first, in that order, and no more of them than are told of one conversation.
+    What follows the first of them is tainted whether it is named or not."""
+    first: dict[str, int] = {}
+    for read in reads:
+        first[read.source] = min(read.number, first.get(read.source, read.number))
+    ordered = sorted((number, source) for source, number in first.items())
+    return tuple(
+        OutsideRead(number=number, source=source) for number, source in ordered[: limits.TAINT_SOURCES_MAX]
+    )
+
+
+def with_earlier(runs: Sequence[MinedRun], earlier: Sequence[OutsideRead]) -> tuple[MinedRun, ...]:
+    """The runs of a session, the first of them with what was read in those before it, which the detectors do
+    not look at: too many, or left out. A later run has it before its eyes all the same."""
+    if not runs or not earlier:
+        return tuple(runs)
+    return (replace(runs[0], outside=(*earlier, *runs[0].outside)), *runs[1:])

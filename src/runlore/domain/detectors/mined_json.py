@@ -85,13 +85,13 @@ def _request_to_plain(request: UserRequest) -> list[JsonValue]:
 
 def _request(value: JsonValue, run_id: RunId) -> UserRequest:
     number, at, text, own = _parts(value, _REQUEST_PARTS)
-    told = _text(text)
+    said = _text(text)
     return UserRequest(
         run_id=run_id,
         number=_number(number),
         at=_time(at),
-        text=told,
-        own=told if own is None else _text(own),
+        text=said,
+        own=said if own is None else _text(own),
     )
 
 
@@ -124,17 +124,17 @@ def _step(value: JsonValue, run_id: RunId) -> Step:
     )
     seldom = parts[_STEP_PARTS:]
     tool, is_approved, more = _parts([*seldom, *_NOTHING_SELDOM[len(seldom) :]], len(_NOTHING_SELDOM))
-    told = _text(text)
+    line = _text(text)
     return Step(
         run_id=run_id,
         number=_number(number),
         result_number=_number(result_number),
         at=_time(at),
-        text=told,
+        text=line,
         outcome=_outcome(outcome),
         exit_code=None if exit_code is None else _number(exit_code),
         error=_text(error),
-        commands=tuple(_command(each, told) for each in _list(commands)),
+        commands=tuple(_command(each, line) for each in _list(commands)),
         call=_text(call),
         tool=_text(tool),
         is_approved=bool(_number(is_approved)),

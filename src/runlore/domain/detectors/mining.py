@@ -31,8 +31,7 @@ from runlore.domain.privacy.redaction import redact_beginning, redact_json
 from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
-from runlore.domain.runs.input_authors import words_of
-from runlore.domain.runs.journal import EventType, text_of
+from runlore.domain.runs.journal import EventType, text_of, words_of
 from runlore.domain.runs.transcript import ToldRun
 from runlore.domain.serialization.storable_json import make_json_storable
 from runlore.domain.session import SessionId
@@ -46,7 +45,7 @@ from runlore.domain.timestamps import truncate
 
 # How much of a request is read, and how much of it is kept.
 REQUEST_READ_CHARS_MAX, REQUEST_CHARS_MAX = 8_000, 4_000
-RECENT_STEPS, NAMING_STEPS = 3, 12
+RECENT_STEPS, NAMING_STEPS = 6, 12
 # The time of what has none, neither of its own nor of an event before it.
 TIMELESS = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -212,16 +211,16 @@ def _read(event: NumberedEvent) -> _Read:
     if not runs_commands(name):
         tool, text = describe_call(name, arguments) or ("", "")
         return _Read(event, text=text, tool=tool)
-    told = _read_call(event, name)
-    return told if _only_looks(told) and not _ADDRESSED.search(told.text) else _clean_call(told)
+    call = _read_call(event, name)
+    return call if _only_looks(call) and not _ADDRESSED.search(call.text) else _clean_call(call)
 
 
-def _clean_call(told: _Read) -> _Read:
+def _clean_call(call: _Read) -> _Read:
     """A shell call without secrets."""
-    event, arguments = told.event, told.event.body.get("arguments")
+    event, arguments = call.event, call.event.body.get("arguments")
     clean = _clean_arguments(arguments)
     if clean == arguments:
-        return told
+        return call
     body = {**event.body, "arguments": clean}
     return _read_call(
         NumberedTranscriptEvent(number=event.number, at=event.at, type=event.type, body=body),
@@ -229,18 +228,18 @@ def _clean_call(told: _Read) -> _Read:
     )
 
 
-def _only_looks(told: _Read) -> bool:
-    return all(command.is_looking for command in told.commands)
+def _only_looks(call: _Read) -> bool:
+    return all(command.is_looking for command in call.commands)
 
 
-def _is_local(told: _Read) -> bool:
+def _is_local(call: _Read) -> bool:
     """Whether it looks at files and the repository alone: how is nobody's procedure."""
-    return all(each.form.partition(" ")[0] in LOCAL_PROGRAMS for each in told.commands)
+    return all(each.form.partition(" ")[0] in LOCAL_PROGRAMS for each in call.commands)
 
 
-def _shorten(told: _Read) -> _Read:
-    commands = tuple(map(_without_words, told.commands))
-    return _Read(told.event, told.scripts, commands, " ; ".join([command.form for command in commands]))
+def _shorten(call: _Read) -> _Read:
+    commands = tuple(map(_without_words, call.commands))
+    return _Read(call.event, call.scripts, commands, " ; ".join([command.form for command in commands]))
 
 
 def _without_words(command: StepCommand) -> StepCommand:
@@ -270,8 +269,8 @@ def _read_call(event: NumberedEvent, name: str) -> _Read:
 def _clean_arguments(arguments: JsonValue) -> JsonValue:
     """What a call is told, without secrets; what it is merely described with is never looked at."""
     if isinstance(arguments, Mapping):
-        told = {name: item for name, item in arguments.items() if not is_narrating(name)}
-        clean, _ = redact_json(_strip_echoes(told))
+        shown = {name: item for name, item in arguments.items() if not is_narrating(name)}
+        clean, _ = redact_json(_strip_echoes(shown))
         return {**arguments, **clean} if isinstance(clean, Mapping) else clean
     return redact_json(_strip_echoes(arguments))[0]
 
@@ -290,7 +289,7 @@ def _steps(calls: Sequence[_Call], run_id: RunId) -> tuple[Step, ...]:
     steps: list[Step] = []
     for call in calls:
         recent = steps[-RECENT_STEPS:]
-        failed = {each.form for step in recent if step.outcome is Outcome.FAILED for each in step.commands}
+        failed = {each.topic for step in recent if step.outcome is Outcome.FAILED for each in step.commands}
         step = _step(call, run_id, failed=failed)
         steps.append(_with_change(step, call, steps[-NAMING_STEPS:]) if step.tool == EDIT else step)
     return tuple(steps)
@@ -317,7 +316,7 @@ def _step(call: _Call, run_id: RunId, *, failed: Container[str]) -> Step:
     )
     if commands and _only_looks(call.read):
         # What failed a moment ago may be put right in this one.
-        is_tried = any(each.form in failed for each in commands)
+        is_tried = any(each.topic in failed for each in commands)
         is_kept = is_tried or judgement.outcome is Outcome.FAILED or not _is_local(call.read)
         _, _, commands, text, _ = _clean_call(call.read) if is_kept else _shorten(call.read)
     return Step(

@@ -12,7 +12,7 @@ from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.detectors.topics import NAMELESS, essential, slug, topic_of
 from runlore.domain.detectors.verbs import verb_of
 from runlore.domain.shell import Script, ShellCommand, form_of, parts_of
-from runlore.domain.shell.forms import FORMS
+from runlore.domain.shell.program_forms import FORMS
 
 COMMANDS_PER_STEP_MAX = 40
 VALUES_MAX, VALUE_CHARS_MAX = 24, 160
@@ -123,11 +123,11 @@ _remembered = lru_cache(maxsize=REMEMBERED_COMMANDS)(_facts)
 
 def _values(arguments: Sequence[str], form: str) -> tuple[str, ...]:
     """The words that the normal form leaves out, in order; of `--name=value` the value."""
-    told = frozenset(form.split())
+    form_words = frozenset(form.split())
     values: list[str] = []
     for word in arguments:
         value = word.partition("=")[2] if word.startswith("-") else word
-        if value and value not in told and len(value) <= VALUE_CHARS_MAX:
+        if value and value not in form_words and len(value) <= VALUE_CHARS_MAX:
             values.append(value)
     return tuple(values[:VALUES_MAX])
 

@@ -25,12 +25,12 @@ _DELIVERING = frozenset({"commit", "push"})
 
 def multi_step(session: Sequence[MinedRun]) -> Match | None:
     """The best row of steps that ends in the last run."""
-    if not session or not any(map(_counts, session[-1].steps)):
+    if not session or not any(step.has_worked for step in session[-1].steps):
         return None
     last = session[-1]
     rows = _ending(session)
-    told = [_drop_retries(row) for row in rows]
-    rows = [row for row in told if len({step.form for step in row}) >= FORMS_MIN]
+    shortened = [_drop_retries(row) for row in rows]
+    rows = [row for row in shortened if len({step.form for step in row}) >= FORMS_MIN]
     if not rows:
         return None
     best = max(rows, key=lambda row: (len(row), len({step.form for step in row}), row[-1].number))
@@ -73,7 +73,7 @@ def _rows(steps: Iterable[Step]) -> Iterator[list[Step]]:
     for step in steps:
         if step.is_looking:
             continue
-        if _counts(step):
+        if step.has_worked:
             row.append(step)
         elif _breaks(step):
             yield row
@@ -83,10 +83,6 @@ def _rows(steps: Iterable[Step]) -> Iterator[list[Step]]:
 
 def _breaks(step: Step) -> bool:
     return step.outcome is Outcome.FAILED and not step.is_looking
-
-
-def _counts(step: Step) -> bool:
-    return step.outcome is Outcome.SUCCEEDED and not step.is_looking
 
 
 def _split_restarts(row: Sequence[Step]) -> Iterator[list[Step]]:

@@ -27,7 +27,7 @@ from runlore.domain.guard.patterns import BytesMatch, Pattern, compile_pattern
 from runlore.domain.lazy import dataclass
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 
 # How much of an output is looked at for failures: its beginning and its end.
 READ_CHARS_MAX = 6_000
@@ -92,8 +92,8 @@ def judge_results(
         code, text = int(confined[1]), "\n".join(_STREAMS.split(text[confined.end() :]))
     if code:
         return _unmade(text, code) or _judge_failure(code, text, is_asking=is_asking)
-    if code is None and (told := _by_flag(body.get("is_error"), text, is_masked=is_masked)):
-        return told
+    if code is None and (judged := _by_flag(body.get("is_error"), text, is_masked=is_masked)):
+        return judged
     if not is_asking and failing_line(text):
         return _fail(text, code)
     return _SUCCEEDED if code is None else _SUCCEEDED_CODE

@@ -11,15 +11,19 @@ from runlore.domain.detectors.outcome import output_text
 from runlore.domain.learning.own_words import cut_pasted
 from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.runs.input_authors import words_of
-from runlore.domain.runs.journal import EventType, text_of
-from runlore.domain.taint_sources.addresses import source_name
-from runlore.domain.taint_sources.budget import ReadingBudget
-from runlore.domain.taint_sources.calls import paths_shown, paths_written, prints_outside
+from runlore.domain.runs.journal import EventType, text_of, words_of
+from runlore.domain.taint_sources.addresses import ReadingBudget, source_name
+from runlore.domain.taint_sources.calls import (
+    paths_brought,
+    paths_shown,
+    paths_written,
+    prints_outside,
+)
 from runlore.domain.taint_sources.fingerprints import (
     FINGERPRINTS_PER_RUN_MAX,
     READ_CHARS_MAX,
     fingerprint_path,
+    fingerprint_place,
     fingerprint_text,
 )
 from runlore.domain.taint_sources.kinds import ANYWHERE, WorkPlace
@@ -42,7 +46,7 @@ class OutsideTexts:
         self.read_files: list[tuple[int, int]] = []
         self.written: list[tuple[int, frozenset[int]]] = []
         self._own: set[int] = set()
-        self._reading: dict[str, int] = {}
+        self._reading: dict[str, list[int]] = {}
         self._calls: dict[str, str] = {}
         self._known: set[str] = set()
         self._budget = ReadingBudget.of_run()
@@ -54,14 +58,15 @@ class OutsideTexts:
             source = next(iter(sources_of_event(event, self._known, self._budget, self._place)), "")
             call_id = event.body.get("call_id")
             if source and isinstance(call_id, str):
-                is_told = prints_outside(str(event.body.get("name")), event.body.get("arguments"))
+                name, given = str(event.body.get("name")), event.body.get("arguments")
+                is_told = prints_outside(name, given, self._place.folder)
                 self._calls[call_id] = source_name(source) if is_told else ""
             self._note_files(event.body)
         elif event.type is EventType.TOOL_RESULT and self._room > 0:
             brought = next(iter(sources_of_event(event, self._known, self._budget, self._place)), "")
             told = source_name(brought) if brought else self._calls.get(str(event.body.get("call_id")))
-            if (file := self._reading.pop(str(event.body.get("call_id")), None)) is not None:
-                self.read_files.append((event.number, file))
+            files = self._reading.pop(str(event.body.get("call_id")), ())
+            self.read_files += [(event.number, file) for file in files]
             if told != "":
                 self._take(event.number, told, strip_injected(output_text(event.body.get("output"))))
         elif event.type is EventType.INPUT and self._room > 0:
@@ -78,7 +83,10 @@ class OutsideTexts:
             return
         for path in paths_shown(name, arguments):
             if isinstance(call_id, str):
-                self._reading[call_id] = fingerprint_path(path, self._place.folder)
+                self._reading.setdefault(call_id, []).extend(fingerprint_place(path, self._place.folder))
+        for path, source in paths_brought(name, arguments, self._place.folder):
+            found = self.outside.setdefault(source_name(source), set())
+            found.add(fingerprint_path(path, self._place.folder))
         for path in paths_written(name, arguments):
             texts = self._read("\n".join(_texts_in(arguments)))
             self.written.append((fingerprint_path(path, self._place.folder), texts))

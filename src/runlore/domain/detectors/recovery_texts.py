@@ -13,10 +13,18 @@ def _row(pattern: str, shows: str, why: str) -> TextRow:
 
 ABOUT_COMMAND: Sequence[TextRow] = (
     _row(
+        r"unresolved (?:import|module|reference)|(?:cannot|can.t) find (?:crate|package|module)"
+        r"|undeclared (?:crate|type or module)|package .{0,80} does not exist|failed to resolve"
+        r"|no required module|could not find .{0,80} in",
+        "error[E0432]: unresolved import",
+        "the code needs something that has to be installed",
+    ),
+    _row(
         r"not found|failed to (?:read|open|load)|(?:could not|cannot|can.t) (?:read|open|load)"
         r"|no such file|enoent|does not exist|doesn.t exist|cannot find|can.t find|could not find"
         r"|could not be found|unable to locate|couldn.t find|not installed|no module named|modulenotfound"
-        r"|no config file|does not appear to contain|is not recogni[sz]ed as",
+        r"|no config file|does not appear to contain|is not recogni[sz]ed as|unable to (?:find|access|open)"
+        r"|is not (?:available|enabled|set\b|configured)|\bno (?:\w+ ){1,3}found\b",
         "command not found",
         "something that the command needs is not there",
     ),
@@ -28,7 +36,9 @@ ABOUT_COMMAND: Sequence[TextRow] = (
         r"|is not a .{0,20}command|bad flag|no such (?:option|command|subcommand)|ambiguous argument"
         r"|did you mean|no value for|no matches found|accepts (?:at most |between )?\d|can.t be blank"
         r"|required (?:variable|flag|argument|option|parameter)"
-        r"|(?:must|please) (?:be set|specify|provide|first)|is required\b|or use the --?\w|no such service",
+        r"|(?:must|please) (?:be set|specify|provide|first)|is required\b|or use the --?\w|no such service"
+        r"|must be (?:provided|specified|given|one of)|(?:failed to|could not|cannot|can.t) parse"
+        r"|too many positional arguments",
         "unknown flag: --foo",
         "the command was written wrong",
     ),
@@ -42,7 +52,8 @@ ABOUT_COMMAND: Sequence[TextRow] = (
     _row(
         r"permission denied|eacces|operation not permitted|must be run as|are you root|read-only file system"
         r"|externally-managed-environment|authentication|unauthorized|forbidden|not logged in|access denied"
-        r"|access to the resource is denied|denied:",
+        r"|access to the resource is denied|denied:|\b40[13]\b|rate limit|certificate|x509|\bexpired\b"
+        r"|login required",
         "Permission denied",
         "the command may not do that",
     ),
@@ -51,7 +62,8 @@ ABOUT_COMMAND: Sequence[TextRow] = (
         r"|could not connect"
         r"|is the docker daemon running|network is unreachable|timed? ?out|already exists|is not empty"
         r"|no space left|locked|lock file|index\.lock|initialization required|migrations? (?:are|is) pending"
-        r"|pendingmigration|could not read username",
+        r"|pendingmigration|could not read username|already (?:used|running|checked out)|exec format error"
+        r"|unsupported|not supported|out of memory|version mismatch",
         "connection refused",
         "something around the command is not ready",
     ),
@@ -63,8 +75,8 @@ ABOUT_COMMAND: Sequence[TextRow] = (
         "the repository is not in the state that it needs",
     ),
     _row(
-        r"no test files|no tests (?:ran|found|to run|were)|collected 0 items|no files matching"
-        r"|outside (?:main )?module"
+        r"no tests (?:ran|found|were)|collected 0 items|build constraints exclude|no files matching"
+        r"|matched no (?:packages|files)|outside (?:main )?module"
         r"|go\.mod file not found|directory prefix|no targets specified|no rule to make target",
         "no tests found",
         "it was started in the wrong place",
@@ -72,7 +84,7 @@ ABOUT_COMMAND: Sequence[TextRow] = (
 )
 ABOUT_CODE: Sequence[TextRow] = (
     _row(
-        r"^\s*--- fail|^fail(?:ed)?(?:[^:\w]|$)|^fail: "
+        r"^\s*--- fail|^fail(?:ed)?(?:$|\s+\S*[/.:_\[])|^fail: "
         r"|\b[1-9]\d* (?:failed|failures?|failing)\b|tests? failed|assert",
         "--- FAIL: TestX",
         "a test failed",
@@ -90,34 +102,29 @@ ABOUT_CODE: Sequence[TextRow] = (
         "a linter found something",
     ),
     _row(
-        r"exit status \d+$|process completed with|error \d+$|elifecycle|command failed|task failed",
+        r"exit status \d+$|process completed with|error \d+$|elifecycle|command failed|task failed"
+        r"|\[(?:setup|build) failed\]",
         "make: *** [test] Error 1",
         "what it ran has failed, and told why elsewhere",
     ),
 )
 
 
-MISSING: Sequence[TextRow] = (
-    _row(
-        r"unresolved (?:import|module|reference)|(?:cannot|can.t) find (?:crate|package|module)"
-        r"|undeclared (?:crate|type or module)|package .{0,80} does not exist|failed to resolve"
-        r"|no required module|could not find .{0,80} in",
-        "error[E0432]: unresolved import",
-        "the code needs something that has to be installed",
-    ),
-)
+def is_about_test(error: str) -> bool:
+    """Whether an error says that a test failed."""
+    return _any_of(ABOUT_CODE[:1]).search(_fold(error)) is not None
 
 
-def is_about_missing(error: str) -> bool:
-    """Whether an error says that something is missing which a command can bring: a package, a module."""
-    return is_about_command(error) or _any_of(MISSING).search(_fold(error)) is not None
+def says_elsewhere(error: str) -> bool:
+    """Whether an error only says that something failed which has told why in another line."""
+    return _any_of(ABOUT_CODE[-1:]).search(_fold(error)) is not None
 
 
 def is_about_command(error: str) -> bool:
     """Whether an error is about the command itself, or about the machine that it runs on."""
-    told = _fold(error)
+    text = _fold(error)
     # The name of a test that failed may say anything.
-    return not _any_of(ABOUT_CODE[:1]).search(told) and _any_of(ABOUT_COMMAND).search(told) is not None
+    return not is_about_test(error) and _any_of(ABOUT_COMMAND).search(text) is not None
 
 
 def is_about_code(error: str) -> bool:

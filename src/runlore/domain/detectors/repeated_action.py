@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from typing import NamedTuple
 
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence, make_occurrence
-from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
+from runlore.domain.detectors.mined import CommandKind, MinedRun, Step, StepCommand
 from runlore.domain.lazy import dataclass
 
 CALLS_MIN = 6
@@ -99,13 +99,9 @@ class RepeatedActions:
 
 
 def _forms_of(run: MinedRun) -> Iterator[tuple[str, _Use]]:
-    for step in filter(_counts, run.steps):
+    for step in (step for step in run.steps if step.has_worked):
         for form, command in _forms(step):
             yield form, _Use(run, step, command)
-
-
-def _counts(step: Step) -> bool:
-    return step.outcome is Outcome.SUCCEEDED and not step.is_looking
 
 
 def _forms(step: Step) -> Iterator[tuple[str, StepCommand | None]]:

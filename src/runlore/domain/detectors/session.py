@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from runlore.domain import limits
 from runlore.domain.detectors.conversations import Conversation
-from runlore.domain.detectors.error_recovery import Recoveries, error_recovery
+from runlore.domain.detectors.error_recovery import all_recoveries, error_recovery
 from runlore.domain.detectors.explicit_instruction import explicit_instruction
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 from runlore.domain.detectors.mined import MinedRun
@@ -52,7 +52,7 @@ def matches_of_session(runs: Sequence[MinedRun]) -> tuple[Match, ...]:
         for detector in detectors:
             if match := detector(start, end):
                 united.setdefault((match.heuristic, match.pattern), []).append(match)
-    for match in Recoveries(runs).matches():
+    for match in all_recoveries(runs):
         united[match.heuristic, match.pattern] = [match]
     return tuple(conversation.mark_match(_unite(matches)) for matches in united.values())
 
@@ -93,8 +93,8 @@ def _unite(matches: Sequence[Match]) -> Match:
     """One match of several of the same pattern. The latest says what was asked for and how it is called."""
     latest = matches[-1]
     # What repeats itself is told again with every run: the very same ones need no comparing.
-    told = {id(occurrence): occurrence for match in matches for occurrence in match.occurrences}
-    return replace(latest, occurrences=remove_overlaps(told.values()))
+    occurrences = {id(occurrence): occurrence for match in matches for occurrence in match.occurrences}
+    return replace(latest, occurrences=remove_overlaps(occurrences.values()))
 
 
 def remove_overlaps(occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import JsonValue
-from runlore.domain.taint_sources.kinds import words
 from runlore.domain.taint_sources.tools import FILE_WRITERS, MCP_PREFIXES
+from runlore.domain.text.word_tables import words
 
 AGENT, SKILL, EDIT = "agent", "skill", "edit"
 TEXT_CHARS_MAX = 300
@@ -66,15 +66,15 @@ def _is_change(line: str, sign: str) -> bool:
 
 def _scalars(arguments: JsonValue) -> Iterator[str]:
     for key, value in list(arguments.items())[:_ARGUMENTS_MAX] if isinstance(arguments, Mapping) else ():
-        told = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-        is_short = 0 < len(told) <= _VALUE_CHARS_MAX and "\n" not in told
-        yield f"{key}={told!r}" if is_short and " " in told else f"{key}={told if is_short else '...'}"
+        text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+        is_short = 0 < len(text) <= _VALUE_CHARS_MAX and "\n" not in text
+        yield f"{key}={text!r}" if is_short and " " in text else f"{key}={text if is_short else '...'}"
 
 
 def _first(arguments: JsonValue, keys: tuple[str, ...]) -> str:
     if not isinstance(arguments, Mapping):
         return ""
-    return next((told for key in keys if isinstance(told := arguments.get(key), str)), "")
+    return next((text for key in keys if isinstance(text := arguments.get(key), str)), "")
 
 
 def _files(arguments: JsonValue) -> list[str]:

@@ -5,7 +5,8 @@ import re
 
 from runlore.domain.detectors.command_acts import act_of
 from runlore.domain.detectors.mined import StepCommand
-from runlore.domain.taint_sources.kinds import words
+from runlore.domain.detectors.verbs import TASK_RUNNERS
+from runlore.domain.text.word_tables import words
 
 _EVERYDAY = {
     "git": "add commit push pull fetch checkout switch branch stash reset restore rm mv clean init config"
@@ -43,6 +44,13 @@ def is_everyday(command: StepCommand) -> bool:
     if known is None:
         return _PYTHON.match(command.form) is not None
     return not known or behind.partition(" ")[0] in known or not behind
+
+
+def is_task(command: StepCommand) -> bool:
+    """Whether a command runs a task that the project has a name for."""
+    program, _, behind = act_of(command.form).partition(" ")
+    is_runner = program in TASK_RUNNERS and not EVERYDAY.get(program)
+    return (is_runner and bool(behind)) or behind.startswith("run ")
 
 
 _VARIABLE = re.compile(r"(?:^|\s)([A-Z][A-Z0-9_]{3,40})=([\w./:-]+)(?=\s)")

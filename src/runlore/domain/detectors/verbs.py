@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from runlore.domain.shell import CommandParts
-from runlore.domain.taint_sources.kinds import words
+from runlore.domain.text.word_tables import words
 
 # The words that name what is done, each under the verb that is told for it.
 VERB_WORDS: Mapping[str, str] = {

@@ -3,39 +3,56 @@
 The name decides how much the value has to show: after `password =` almost anything counts, after
 `token:` the value has to look random, after the name of a service it has to look random and long.
 Values that are evidently something else, such as templates, references and types, never count.
+
+Secrets told by the head of their column: tables of Markdown, comma-separated values, rows of SQL.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from runlore.domain.guard.finding import ASSIGNMENT, SecretFinding
-from runlore.domain.guard.names import Promise, form_of, names_digest, promise_of, words_of
 from runlore.domain.guard.patterns import compile_pattern, matches
-from runlore.domain.guard.randomness import is_hex, looks_random
 from runlore.domain.guard.values import (
     FIRM,
     RANDOM_CHARS_MIN,
     Join,
     Value,
+    is_hex,
     is_made_up,
+    is_odd,
     is_secret,
+    looks_random,
     take_value,
     whole_end,
 )
 from runlore.domain.guard.view import View
-from runlore.domain.guard.vocabulary import DIGEST, GETTERS, words_in
+from runlore.domain.guard.vocabulary import (
+    DIGEST,
+    GETTERS,
+    Promise,
+    form_of,
+    names_digest,
+    promise_of,
+    words_in,
+    words_of,
+)
 from runlore.domain.lazy import dataclass
 
 NAME_CHARS_MAX = 64
 CONTEXT_CHARS_MAX = 32
 CONTEXT_WORDS_MAX = 3
 JOINT_CHARS_MAX = 160
+BESIDE_CHARS_MAX = 100
+DIGITS = b"0123456789"
+BESIDE = rb"[\s\"'`{:(]([\w!#$%^&*+?~.-]{8,40})(?:$|[\s\"'`,;\\|)}<])"
 COMPARED_CHARS_MAX = 160
 CLOSING_CHARS_MAX = 32
 USER_CHARS_MAX = 48
 RUN_CHARS_MAX = 96
 LOOK_STEPS = 2
 STEPS = 24
-"""What it costs to look at a name, and to judge a value."""
+CHARS_A_STEP_OF_NAME = 2
+"""What it costs to look at a name, to judge a value, and to read a name."""
 RUNS = bytes(byte if byte not in b"\"'`=:,;<>(){}[]|" else 32 for byte in range(256))
 SETTERS = ("setenv ", "env ", "set ", "setx ", "arg ", " -gx ", " -x ")
 BLOB_CHARS_MIN = 20
@@ -64,7 +81,7 @@ COPULA = (
 
 CLOSER = rb"(?:\[[^\]\n]{0,12}\])?[\\\"'`)\]}*]{0,6}"
 SCHEME = rb"(?:(?i:bearer|basic|token|digest|apikey|api-key|api-token|bot|jwt|oauth|key)[ \t]{1,3})?"
-OPENER = rb"((?:[bfr$@(\[{]{0,3}[\\\"'`]{1,4}|\*\*)?" + SCHEME + rb"[\\\"'`]{0,4})"
+OPENER = rb"((?:[bfrNLu$@(\[{]{0,3}[\\\"'`]{1,4}|\*\*)?" + SCHEME + rb"[\\\"'`]{0,4})"
 ALTERNATIVES = {
     Join.ASSIGN: (
         CLOSER + rb"[ \t]{0,8}(?:(?:(?::[ \t]?|[Aa]s[ \t])(?:&'?[a-z]*[ \t]?)?[\w<>\[\]?.|]{1,32}[ \t]"
@@ -116,14 +133,36 @@ class AssignedName:
 
 
 def find_assignment(view: View, start: int, end: int) -> SecretFinding | None:
-    """The secret given to the name that has a known word from `start` to `end`."""
+    """The secret given to the name that has a known word from `start` to `end`, or beside it."""
     begin, stop = _identifier_start(view.data, start), identifier_end(view.data, end)
+    return _find_given(view, begin, stop) or _find_beside(view, begin, stop)
+
+
+def _find_beside(view: View, begin: int, stop: int) -> SecretFinding | None:
+    """What nobody writes but as a password, in the line that speaks of one."""
+    line = b"\n".join(view.data[stop : stop + BESIDE_CHARS_MAX].split(b"\n", 3)[:3])
+    if len(line.translate(None, DIGITS)) == len(line):
+        return None
+    identifier = view.text[begin:stop]
+    name = _read_name(identifier.translate(SAME_DIGIT), ())
+    if name.promise is not Promise.PASSWORD or name.is_verb or _is_no_name(identifier):
+        return None
+    view.effort.left -= STEPS
+    for match in compile_pattern(BESIDE).finditer(line):
+        at, end = stop + match.start(1), stop + match.end(1)
+        if is_odd(view.text[at:end]):
+            return SecretFinding(ASSIGNMENT, at, end)
+    return None
+
+
+def _find_given(view: View, begin: int, stop: int) -> SecretFinding | None:
     compared = _may_be_compared(view.data, begin)
     # As on a command line, where a space joins them.
     is_flag = view.data[begin] == HYPHEN or view.lower[max(0, begin - 8) : begin].endswith(SETTERS)
     if not compared and not is_flag and not _may_join(view, stop):
         return None
     identifier = view.text[begin:stop]
+    view.effort.left -= len(identifier) // CHARS_A_STEP_OF_NAME
     name = _read_name(
         (identifier.lower() if view.data[begin - 1 : begin] == b"<" else identifier).translate(SAME_DIGIT),
         _words_before(view.lower, begin),
@@ -153,7 +192,6 @@ def _has_run(data: bytes, begin: int, stop: int) -> bool:
 
 
 def _fits(name: AssignedName, value: Value) -> bool:
-    """Whether a value can belong to this name at all."""
     if value.join is Join.CALL and name.is_getter:
         return False
     if name.is_verb and value.join not in FIRM and not (value.quoted and value.join is Join.COLON):
@@ -167,11 +205,11 @@ def _fits(name: AssignedName, value: Value) -> bool:
 def _follows_user(view: View, begin: int, value: Value) -> bool:
     """Whether "pass" stands behind a user's name, as in `user: x pass: y`."""
     before = view.lower[max(0, begin - USER_CHARS_MAX) : begin]
-    return value.join is Join.COLON and is_made_up(value.text) and ("user" in before or "login" in before)
+    is_given = is_made_up(value.text) or looks_random(value.text, RANDOM_CHARS_MIN[Promise.PASSWORD])
+    return value.join is Join.COLON and is_given and ("user" in before or "login" in before)
 
 
 def identifier_end(data: bytes, end: int) -> int:
-    """Where the identifier ends that has a known word up to `end`."""
     after = data[end : end + NAME_CHARS_MAX]
     size = len(after) - len(after.translate(IDENTIFIER).lstrip(b"i"))
     return end + len(after[:size].rstrip(b".-"))
@@ -264,14 +302,80 @@ def _speaks_for_itself(text: str, promise: Promise) -> bool:
 def _is_closed(data: bytes, value: Value) -> bool:
     """Whether a value ends the way its join demands: an element with a tag, a cell with a bar."""
     if value.join is Join.ELEMENT:
-        return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip().startswith(b"</")
+        return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip(b" \t\r\n!?*").startswith(b"</")
     if value.join is Join.CELL:
         return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip(b" \t*`").startswith(b"|")
     return value.quoted or value.join not in {Join.ARGUMENT, Join.CALL, Join.WRAPPED}
 
 
 def _value_before(view: View, begin: int) -> Value | None:
-    """The value in `"value" == name`."""
     start = max(0, begin - COMPARED_CHARS_MAX)
     match = compile_pattern(COMPARED).search(view.data[start:begin])
     return take_value(view, (start + match.start(1), start + match.end(1)), Join.ASSIGN) if match else None
+
+
+COLUMN_HEADS = ("password", "passwd", "passwort", "secret", "token", "api key", "api_key", "apikey")
+ROW_CHARS_MAX = 400
+ROWS_MAX = 200
+STEPS_A_HEAD = 6
+CELL_CHARS_MIN = 10
+STEPS_A_ROW = 12
+# Nothing but names between separators: what else has separators is a list or a call.
+HEAD = (
+    rb"^[ \t]*(?:(?:\|[ \t]*[\w *`-]{1,32})+\||(?:[\"']?[\w -]{1,32}[\"']?,)+[\"']?[\w -]{1,32}[\"']?"
+    rb"|(?:[\w -]{1,32}\t)+[\w -]{1,32})[ \t\r]*$"
+)
+INSERTED = rb"[^()\n]{0,200}\)\s{1,8}(?i:values)\s{0,8}\("
+BEHIND_NAME = b" \"'`*s"
+HEAD_ENDS = frozenset({b"|", b",", b"\t", b")", b"\r", b"\n"})
+RULER = b"|-: \t\r"
+AROUND_CELL = " \t\r\"'`()*;"
+
+
+def column_values(view: View, start: int, end: int) -> Iterator[SecretFinding]:
+    """Every secret below the head of a column that has a known word from `start` to `end`."""
+    data, low = view.data, max(0, start - ROW_CHARS_MAX)
+    if data[end : end + 4].lstrip(BEHIND_NAME)[:1] not in HEAD_ENDS:
+        return
+    view.effort.left -= STEPS_A_HEAD
+    inserted = compile_pattern(INSERTED).match(data, end, end + ROW_CHARS_MAX)
+    if inserted is not None:
+        at = data.count(b",", data.rfind(b"(", low, start) + 1, start)
+        yield from _cell(view, inserted.end(), b",", at)
+        return
+    begin = data.rfind(b"\n", low, start) + 1
+    stop = data.find(b"\n", end, end + ROW_CHARS_MAX)
+    head = data[begin:stop]
+    if stop < 0 or not compile_pattern(HEAD).match(head):
+        return
+    separator = next(each for each in (b"|", b",", b"\t") if each in head)
+    # Only the first line of a table is its head: so no row is read twice.
+    above = data[data.rfind(b"\n", max(0, begin - ROW_CHARS_MAX), max(0, begin - 1)) + 1 : begin]
+    if above.count(separator) == head.count(separator):
+        return
+    for _ in range(ROWS_MAX):
+        row, stop = stop + 1, data.find(b"\n", stop + 1, stop + 1 + ROW_CHARS_MAX)
+        cells = data[row : stop if stop >= 0 else row + ROW_CHARS_MAX]
+        if cells.count(separator) != head.count(separator):
+            return
+        view.effort.left -= STEPS_A_ROW
+        if cells.strip(RULER):
+            yield from _cell(view, row, separator, data.count(separator, begin, start))
+        if stop < 0:
+            return
+
+
+def _cell(view: View, begin: int, separator: bytes, at: int) -> Iterator[SecretFinding]:
+    """The cell of the row that begins at `begin`, where it may be a secret."""
+    for _ in range(at):
+        begin = view.data.find(separator, begin, begin + ROW_CHARS_MAX) + 1
+        if not begin:
+            return
+    ends = (view.data.find(each, begin, begin + ROW_CHARS_MAX) for each in (separator, b"\n"))
+    end = min((each for each in ends if each >= 0), default=min(len(view.data), begin + ROW_CHARS_MAX))
+    cell = view.text[begin:end]
+    value = cell.strip(AROUND_CELL)
+    if not set(value).isdisjoint(" (){}") or not (is_made_up(value) or looks_random(value, CELL_CHARS_MIN)):
+        return
+    begin += len(cell) - len(cell.lstrip(AROUND_CELL))
+    yield SecretFinding("column", begin, begin + len(value))

@@ -3,6 +3,7 @@ refuse secrets are read by commands that store nothing."""
 
 from typing import TYPE_CHECKING
 
+from runlore.domain.errors import Refused
 from runlore.domain.guard.finding import SecretFinding
 from runlore.domain.lazy import LazyModule
 
@@ -30,3 +31,15 @@ def redact(text: str) -> tuple[str, int]:
 def secret_spans(text: str) -> tuple[SecretFinding, ...]:
     """What `redact` takes out of a text, in order and without overlap: where it stood in the text itself."""
     return scan.secret_spans(text)
+
+
+def without_secret(name: str, text: str) -> str:
+    """The text; Refused where it looks like it holds a secret. The message never repeats it."""
+    finding = first_secret(text)
+    if finding is not None:
+        raise Refused(
+            f"{name} looks like it holds a secret ({finding.rule}); nothing was stored",
+            code="guard.secret",
+            hint="use another that holds none",
+        )
+    return text

@@ -153,6 +153,10 @@ make-webhook hook\.[a-z0-9]{2,5}\.make\.com/[a-z0-9]{32}
 filezilla-password @<pass (?:<)Pass(?:\sencoding="base64")?>([A-Za-z0-9+/=]{8,64})
 database-password mysqli(?:_connect)?\(\s?["'][^"'\n]{0,80}["'],\s?["'][^"'\n]{0,40}["'],\s?["']
     ([^"'\s]{6,64})
+database-password PDO\(\s?["'][^"'\n]{0,120}["'],\s?["'][^"'\n]{0,40}["'],\s?["']([^"'\s]{6,64})
+lark-webhook open\.(?:larksuite|feishu)\.(?:com|cn)/open-apis/bot/v2/hook/UUID
+opsgenie-key GenieKey\s(UUID)
+firebase-key @:apa91b [\w-]{7,22}:APA91b[\w-]{100,180} <22
 slack-webhook hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,80} any
 discord-webhook /api/webhooks/\d{17,20}/[\w-]{60,80}
 teams-webhook webhook\.office\.com/webhookb2/[\w@-]{60,80}/IncomingWebhook/[\w/-]{60,80}
@@ -166,7 +170,7 @@ braintree-token access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}
 clickup-token pk_\d{6,10}_[A-Z0-9]{32}
 klaviyo-key pk_[a-f0-9]{34}
 easypost-key EZ[AT]K[A-Za-z0-9]{54}
-facebook-token (?:EAAC|EAAM)[A-Za-z0-9]{80,400}
+facebook-token EAA[A-Z][A-Za-z0-9]{80,400}
 flutterwave-key FLW(?:SECK|PUBK)(?:_TEST)?-[a-h0-9]{12,40}(?:-X)?
 gocardless-token (?:live|sandbox)_[\w=-]{40} random
 lob-key (?:live|test)_(?:pub_[a-f0-9]{31}|[a-f0-9]{35})
@@ -202,7 +206,7 @@ inngest-key signkey-[a-z]{3,10}-[a-f0-9]{32,64}
 maxmind-key @_mmk [A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk <36
 mapbox-token [pst]k\.(?:eyJ1[\w-]{20,400}|[a-z0-9]{60})\.[\w-]{22}
 newrelic-key NR(?:AK|JS|II|IQ|AA|RA|BR|SP)-[A-Za-z0-9-]{18,44} random
-newrelic-key @nral [a-f0-9]{36}NRAL <36
+newrelic-key @nral [a-f0-9]{36}(?:FFFF)?NRAL <40
 posthog-key ph[xs]_[A-Za-z0-9]{40,60} random
 rapidapi-key @msh [a-z0-9]{10}msh[a-z0-9]{15}p1[a-z0-9]{5}jsn[a-z0-9]{12} <10
 sentry-token sntrys_eyJ[A-Za-z0-9+/=]{40,400}_[A-Za-z0-9+/]{43}
@@ -281,6 +285,7 @@ nats-seed S[UOACNX][A-Z2-7]{56} random
 airtable-token pat[A-Za-z0-9]{14}\.[a-f0-9]{64}
 discord-token [MNO][\w-]{23,25}\.[\w-]{6}\.(?:[\w-]{27}|[\w-]{38}) random
 mailchimp-key [0-9a-f]{32}-us\d{1,2}
+bitwarden-token 0\.UUID\.[A-Za-z0-9]{30}
 twilio-key (?:SK|AC)(?:[0-9a-f]{32}|[0-9A-F]{32}|x{32}) any
 """
 

@@ -13,11 +13,17 @@ from typing import Protocol, cast
 
 import ahocorasick
 
-from runlore.domain.guard.assignment import LOOK_STEPS, STEPS, find_assignment, identifier_end
-from runlore.domain.guard.columns import COLUMN_HEADS, column_values
+from runlore.domain.guard.assignment import (
+    COLUMN_HEADS,
+    LOOK_STEPS,
+    STEPS,
+    column_values,
+    find_assignment,
+    identifier_end,
+)
 from runlore.domain.guard.decoding import RUN, RUN_CHARS_MIN, decode_escapes, decode_run
 from runlore.domain.guard.finding import ASSIGNMENT, REDACTION_MARKER, UNREAD, SecretFinding
-from runlore.domain.guard.patterns import compile_pattern
+from runlore.domain.guard.patterns import WINDOW_CHARS, compile_pattern
 from runlore.domain.guard.providers import OPAQUE_SHAPES, SHAPES
 from runlore.domain.guard.shapes import END, find_bare, find_named, find_opaque, find_prefixed, find_shape
 from runlore.domain.guard.structures import (
@@ -46,13 +52,14 @@ STRUCTURES: tuple[tuple[Detector, tuple[str, ...]], ...] = (
     (find_signed_token, ("eyj",)),
     (find_userinfo, ("://",)),
     (find_bare_userinfo, ("@",)),
-    (find_user_option, ("-u", "--user")),
+    (find_user_option, ("-u", "--user", "-su", "-a ", "/u:", "stats auth")),
     (find_manifest, (MANIFEST_KIND,)),
 )
 OPAQUE = rb"[A-Za-z0-9+/=_.~-]{20,}"
 # All shapes at once, without what has to stand behind them: most texts have none.
 ANY_OPAQUE_SHAPE = b"|".join(b"(?:" + shape.pattern.removesuffix(END) + b")" for shape in OPAQUE_SHAPES)
 REDACT_ROUNDS_MAX = 8
+CHARS_A_STEP_OF_RUN = 8
 SPECIFICITY = {
     rule: rank
     for rank, rule in enumerate(
@@ -96,18 +103,16 @@ def _automaton() -> Automaton:
 
 
 def find_column(view: View, start: int, end: int) -> SecretFinding | None:
-    """The first secret of a column."""
     return next(column_values(view, start, end), None)
 
 
 def find_secrets(text: str) -> tuple[SecretFinding, ...]:
     """Every secret and redaction marker in a text, in order and without overlap."""
-    return tuple(_merge(_findings(text)))
+    return tuple(_merge(_findings(view_of(text))))
 
 
 def first_secret(text: str) -> SecretFinding | None:
-    """One finding, when there is any: the first that the scan meets."""
-    return next(_findings(text), None)
+    return next(_findings(view_of(text)), None)
 
 
 def redact(text: str) -> tuple[str, int]:
@@ -115,26 +120,25 @@ def redact(text: str) -> tuple[str, int]:
 
     Markers that are in the text already stay as they are, so doing it twice changes nothing more.
     """
-    count = 0
-    for _ in range(REDACT_ROUNDS_MAX):
-        secrets = list(_merge(found for found in _findings(text) if found.rule != REDACTION_MARKER))
-        if not secrets:
-            return text, count
-        text = _replace(text, secrets)
-        count += len(secrets)
-    # What keeps turning into a secret while it is being redacted is not worth keeping.
-    return "<redacted:unstable>", count
+    spans = secret_spans(text)
+    return _replace(text, spans), len(spans)
 
 
 def secret_spans(text: str) -> tuple[SecretFinding, ...]:
-    """What `redact` takes out of a text, in order and without overlap: where it stood in the text itself."""
-    now, spans = text, list[SecretFinding]()
+    """What `redact` takes out of a text, in order and without overlap: where it stood in the text itself.
+
+    What is left is read again, near the places where something was taken out: it may make a secret anew.
+    """
+    view, spans, touched = view_of(text), list[SecretFinding](), None
     for _ in range(REDACT_ROUNDS_MAX):
-        secrets = list(_merge(found for found in _findings(now) if found.rule != REDACTION_MARKER))
+        secrets = [*_merge(found for found in _findings(view, touched) if found.rule != REDACTION_MARKER)]
         if not secrets:
             return tuple(spans)
+        effort = view.effort if spans else view.effort.for_reading_again()
         spans = list(_merge([*spans, *_before_redaction(secrets, spans)]))
-        now = _replace(text, spans)
+        view = view_of(_replace(text, spans), effort)
+        touched = _marker_starts(spans) if view.origin is None else None
+    # What keeps turning into a secret while it is being redacted is not worth keeping.
     return (SecretFinding("unstable", 0, len(text)),)
 
 
@@ -143,11 +147,7 @@ def _before_redaction(
 ) -> Iterator[SecretFinding]:
     """Where findings stand in the text from which spans were taken out; one that touches the marker of a
     span has all of the span in it."""
-    markers: list[int] = []
-    shift = 0
-    for span in spans:
-        markers.append(span.start + shift)
-        shift += len(_marker(span)) - (span.end - span.start)
+    markers = _marker_starts(spans)
     for found in findings:
         first, last = bisect_right(markers, found.start) - 1, bisect_left(markers, found.end) - 1
         start, end = found.start, found.end
@@ -157,6 +157,15 @@ def _before_redaction(
         if last >= 0:
             end = spans[last].end + max(0, end - markers[last] - len(_marker(spans[last])))
         yield SecretFinding(found.rule, start, end)
+
+
+def _marker_starts(spans: Iterable[SecretFinding]) -> list[int]:
+    starts: list[int] = []
+    shift = 0
+    for span in spans:
+        starts.append(span.start + shift)
+        shift += len(_marker(span)) - (span.end - span.start)
+    return starts
 
 
 def _marker(finding: SecretFinding) -> str:
@@ -172,18 +181,25 @@ def _replace(text: str, findings: Iterable[SecretFinding]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def _findings(text: str) -> Iterator[SecretFinding]:
-    view = view_of(text)
-    yield from _map_to_original(view, _findings_in(view))
+def _findings(view: View, touched: Sequence[int] | None = None) -> Iterator[SecretFinding]:
+    yield from _map_to_original(view, _findings_in(view, touched))
     decoded = decode_escapes(view)
     if decoded is not None:
         if view.effort.left < 0:
-            yield SecretFinding(UNREAD, 0, len(text))
+            yield SecretFinding(UNREAD, *view.original_span(0, len(view.data)))
         yield from _map_to_original(view, _map_to_original(decoded, _findings_in(decoded)))
-    yield from _map_to_original(view, _findings_in_opaque(view))
+    yield from _map_to_original(view, _findings_in_opaque(view, touched))
 
 
-def _findings_in(view: View) -> Iterator[SecretFinding]:
+def _is_near(touched: Sequence[int] | None, start: int) -> bool:
+    """Whether something was taken out so near that what stands here may read differently."""
+    if touched is None:
+        return True
+    at = bisect_left(touched, start - WINDOW_CHARS)
+    return at < len(touched) and touched[at] <= start + WINDOW_CHARS
+
+
+def _findings_in(view: View, touched: Sequence[int] | None = None) -> Iterator[SecretFinding]:
     named = read = 0
     for detector, start, end in hits(view.lower):
         if view.effort.left < 0:
@@ -191,7 +207,7 @@ def _findings_in(view: View) -> Iterator[SecretFinding]:
             return
         if detector is find_assignment:
             # One name may have several known words in it, as in `auth_token_key`.
-            if start < named:
+            if start < named or not _is_near(touched, start):
                 continue
             view.effort.left -= LOOK_STEPS
             named = identifier_end(view.data, end)
@@ -203,6 +219,8 @@ def _findings_in(view: View) -> Iterator[SecretFinding]:
             view.effort.left -= STEPS * (1 + len(values))
             yield from values
             continue
+        elif not _is_near(touched, start):
+            continue
         else:
             view.effort.left -= STEPS // 3
         finding = detector(view, start, end)
@@ -211,7 +229,7 @@ def _findings_in(view: View) -> Iterator[SecretFinding]:
             yield finding
 
 
-def _findings_in_opaque(view: View) -> Iterator[SecretFinding]:
+def _findings_in_opaque(view: View, touched: Sequence[int] | None) -> Iterator[SecretFinding]:
     """What stands in long runs of token characters: shapes without an anchor, and encoded secrets."""
     data = view.data
     if len(data) < RUN_CHARS_MIN:
@@ -223,7 +241,9 @@ def _findings_in_opaque(view: View) -> Iterator[SecretFinding]:
             yield from find_opaque(shape, view, run.start(), run.end())
     for run in compile_pattern(RUN).finditer(data):
         start, end = run.start(), run.end()
-        view.effort.left -= 1
+        if not _is_near(touched, start):
+            continue
+        view.effort.left -= 1 + (end - start) // CHARS_A_STEP_OF_RUN
         if view.effort.left < 0:
             yield SecretFinding(UNREAD, start, len(data))
             return

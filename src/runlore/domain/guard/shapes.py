@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from enum import Enum, auto
 
 from runlore.domain.guard.finding import SecretFinding
-from runlore.domain.guard.names import names_digest, words_of
 from runlore.domain.guard.patterns import WINDOW_CHARS, BytesMatch, compile_pattern, matches
-from runlore.domain.guard.placeholders import is_documented, is_masked, is_placeholder
-from runlore.domain.guard.randomness import (
+from runlore.domain.guard.values import (
     READ_CHARS_MAX,
     is_hex,
     is_repetitive,
@@ -20,7 +18,17 @@ from runlore.domain.guard.randomness import (
     random_chars,
 )
 from runlore.domain.guard.view import View
-from runlore.domain.guard.vocabulary import ABOUT, DIGEST, PUBLIC, words_in
+from runlore.domain.guard.vocabulary import (
+    ABOUT,
+    DIGEST,
+    PUBLIC,
+    is_documented,
+    is_masked,
+    is_placeholder,
+    names_digest,
+    words_in,
+    words_of,
+)
 from runlore.domain.lazy import dataclass
 
 
@@ -166,8 +174,10 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
     if b"_" not in run:
         return
     for piece in run.split():
+        if len(piece) <= PREFIXED_CHARS_MIN or not piece[:1].isalpha():
+            continue
         prefix, body = _split_prefix(piece.decode("ascii").split("_"))
-        if len(body) < PREFIXED_CHARS_MIN or prefix[:1] in ([], ["pk"]) or not prefix[0][:1].isalpha():
+        if len(body) < PREFIXED_CHARS_MIN or prefix[:1] in ([], ["pk"]):
             continue
         is_named = _speaks_of_credential(prefix, body)
         if prefix[0].lower().startswith(DIGESTS):

@@ -12,12 +12,10 @@ from functools import partial
 
 from runlore.domain.guard.finding import REDACTION_MARKER, SecretFinding
 from runlore.domain.guard.patterns import BytesMatch, compile_pattern
-from runlore.domain.guard.placeholders import is_placeholder
-from runlore.domain.guard.randomness import looks_random
 from runlore.domain.guard.shapes import is_strong
-from runlore.domain.guard.values import is_made_up, is_mixed, is_password, is_token
+from runlore.domain.guard.values import is_made_up, is_mixed, is_password, is_picked, is_token, looks_random
 from runlore.domain.guard.view import View
-from runlore.domain.guard.vocabulary import CREDENTIAL_NOUNS
+from runlore.domain.guard.vocabulary import CREDENTIAL_NOUNS, is_placeholder
 
 KEY_CHARS_MAX = 16_384
 COMMAND_CHARS_MAX = 400
@@ -37,45 +35,40 @@ BELOW_HEAD = rb"[ \t]*(?:\n|\r|\\[nr])(?:\s|\\[nr])*[^\s\\-][^-]{10}"
 PUTTY = rb"Private-Lines:\s*\d+\s+[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\s]*"
 SIGNED = rb"(eyJ[\w=+/-]{8,})\.ey[A-Z][\w=+/-]{8,}(?:\.[\w=+/-]*)?"
 USERINFO = rb"://(?:[^\s/:@?#\"'<>`]{0,128}:([^\s/@\"'<>`]{1,256})|[A-Za-z0-9_-]{20,255})@[\w\[%{$-]"
-HOST = rb"[\w.-]{1,128}(?:\(|:\d{2,5}\b)"
-BARE_USERINFO = rb"(?:^|[\s\"'`=(,])[\w.-]{1,64}[:/]([^\s:/@\"'`]{6,128})$"
-USER_OPTION = rb"(?:-u|--user)(?:=|[ \t]{0,5})((?:\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"']{1,256}){1,3})"
+HOST = rb"(?://)?[\w.-]{1,128}(?:\(|:\d{2,5}\b)"
+BARE_USERINFO = rb"(?:^|[\s\"'`=(,:])[\w.-]{1,64}[:/]([^\s:/@\"'`]{6,128})$"
 VALUE = rb"(\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"']{1,256})"
+USER_OPTION = (
+    rb"(?:-[a-z]?[uaU]|--user|/u:|stats auth)(?:name)?(?:=|[ \t]{0,5})"
+    rb"((?:\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"']{1,256}){1,3})"
+)
+PASSWORD_OPTION = rb"[ \t](?:-[pPw][ =\t]+|-P|/p:)" + VALUE
+JOINED_TO_USER = rb"[:,%]"
 QUOTED = rb"\\?[\"']([^\"'\n\\]{1,256})\\?[\"']"
 LINE_CHARS_MAX = 160
 HOST_CHARS_MAX = 64
 
+COMMANDS = (
+    ("redis-cli", rb"-a[ \t]+"),
+    ("mysql|7z ", rb"-p"),
+    ("zip ", rb"(?-i:-P)[ \t]*"),
+    ("sshpass|docker login|az login|sqlcmd|psexec|evil-winrm|crackmapexec", rb"-p[ =\t]*"),
+    ("useradd|usermod|mongo|ldap", rb"-[pw][ =\t]*"),
+    ("openssl", rb"-k[ \t]+"),
+    ("snmp", rb"(?-i:-[AX])[ \t]+"),
+    ("htpasswd", rb"-[a-z]*b[a-z]* \S+ \S+[ \t]+"),
+)
+"""Programs, and the option behind which they take a password."""
 PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
-    ("command-password", "sshpass", rb"sshpass[ \t]+-p[ \t]*VALUE", is_password),
-    ("command-password", "docker login", rb"docker login[^\n]{0,200}?[ \t]-p[ =]?VALUE", is_password),
-    ("command-password", "redis-cli", rb"redis-cli[^\n]{0,200}?[ \t]-a[ \t]+VALUE", is_password),
-    ("command-password", "mysql", rb"mysql[a-z]{0,8}[^\n]{0,200}?[ \t]-pVALUE", is_password),
-    (
-        "command-password",
-        "mongo|psexec|az login|sqlcmd|evil-winrm|crackmapexec",
-        rb"(?:mongo[a-z]{0,8}|psexec|az login|sqlcmd|evil-winrm|crackmapexec)[^\n]{0,200}? -[pP][ \t]+VALUE",
-        is_password,
-    ),
-    (
-        "command-password",
-        "ldap",
-        rb"ldap(?:search|add|modify|delete|whoami)[^\n]{0,200}?[ \t]-w[ \t]*VALUE",
-        is_password,
-    ),
-    (
-        "command-password",
-        "smbclient|rpcclient",
-        rb"(?:smb|rpc)client[^\n]{0,200}?-U[ \t]*[^\s%]{1,64}%VALUE",
-        is_password,
-    ),
-    ("command-password", "lftp", rb"lftp[ \t]+-u[ \t]+[^\s,]{1,64},VALUE", is_password),
     ("command-password", "net use", rb"net use(?:[ \t]+\S{1,128}){1,2}[ \t]+VALUE[ \t]+/user:", is_password),
     ("command-password", " pass:", rb" pass:VALUE", is_mixed),
-    ("command-password", "zip ", rb"zip [^\n]{0,80}?[ \t](?-i:-P)[ \t]*VALUE", is_password),
-    ("command-password", "net user", rb"net user[ \t]+[\w.-]{1,64}[ \t]+VALUE", is_made_up),
-    ("command-password", "7z ", rb"7z [^\n]{0,80}?[ \t]-pVALUE", is_password),
-    ("command-password", "requirepass|masterauth", rb"(?:requirepass|masterauth)[ \t]+VALUE", is_password),
-    ("command-password", "snmp-server", rb"snmp-server community[ \t]+VALUE", is_password),
+    ("command-password", "net user", rb"net user[ \t]+[\w.-]{1,64}[ \t]+VALUE", is_picked),
+    (
+        "command-password",
+        "requirepass|masterauth|snmp-server",
+        rb"(?:requirepass|masterauth|snmp-server community)[ \t]+VALUE",
+        is_password,
+    ),
     (
         "command-password",
         "machine |default login",
@@ -88,12 +81,7 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
         rb"(?i:curlopt_(?:proxy)?userpwd)[^\"'\n]{0,16}[\"'][^:\"'\n]{1,64}:([^\"'\n]{1,128})[\"']",
         is_password,
     ),
-    (
-        "command-password",
-        "convertto-securestring",
-        rb"convertto-securestring(?:[ \t]+-[a-z]+){0,3}[ \t]+QUOTED",
-        is_password,
-    ),
+    ("command-password", "securestring", rb"securestring(?:[ \t]+--?[a-z]+){0,3}[ \t]+QUOTED", is_password),
     (
         "sql-password",
         "identified",
@@ -104,30 +92,18 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     (
         "call-password",
         "credential(|credentials(|basicauth(|basic_auth(|basic_auth |authentication(|.login(|auth=(|auth = ("
-        "|authenticate(|directoryentry(|getconnection(|signwith(|.sign(|.connect(|wifi.begin(",
-        rb"[a-z_.]{1,24}(?:[ \t]?=[ \t]?)?[( ]\s{0,8}"
+        "|:basic, |authenticate(|directoryentry(|getconnection(|signwith(|.sign(|.connect(|wifi.begin(",
+        rb":?[a-z_.]{1,24},?(?:[ \t]?=[ \t]?)?[( ]\s{0,8}"
         rb"(?:(?:[\"'][^\"'\n]{1,200}[\"']|[\w.$&]{1,40})\s{0,4},\s{0,24}){1,3}[bfr]?QUOTED",
         is_mixed,
-    ),
-    (
-        "url-password",
-        "jdbc:oracle:thin:",
-        rb"jdbc:oracle:thin:[^\s/]{1,64}/([^\s/@\"']{1,128})@",
-        is_password,
     ),
     (
         "login-password",
         "login|credential|creds|user|zugangsdaten|identifiants|credenciales|credenziali",
         rb"(?:login|credentials?|creds|user(?:name)?|zugangsdaten|identifiants|credenciales|credenziali)"
-        rb"[ \t]{0,4}[:=][ \t]{0,4}[\w.@-]{1,64}[ \t]{0,4}[/|]"
-        rb"[ \t]{0,4}VALUE",
+        rb"(?:[ \t]{0,4}[:=][ \t]{0,4}[\w.@-]{1,64}[ \t]{0,4}[/|][ \t]{0,4}"
+        rb"| [\w.@-]{1,64}\s*\n(?:[^\n]{0,80}\n)?pass )VALUE",
         is_mixed,
-    ),
-    (
-        "login-password",
-        "password |passwd |pwd |pw ",
-        rb"(?:password|passwd|pwd|pw)[ \t]{1,4}VALUE",
-        is_made_up,
     ),
     ("bearer-token", "bearer ", rb"bearer[ \t]{1,3}([\w=~@.+/-]{12,})", is_token),
     (
@@ -138,8 +114,8 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     ),
     (
         "session-cookie",
-        "cookie:",
-        rb"cookie:[ \t]?[^\n]{0,300}?[\w.-]{1,40}=([\w%+/=.~-]{24,1000})",
+        "cookie:|--cookie|-b '|-b \"",
+        rb"(?:cookie[: =]|-b )[^\n]{0,300}?[\w.-]{1,40}=([\w%+/=.~-]{24,1000})",
         is_token,
     ),
     (
@@ -160,15 +136,21 @@ PGPASS = (
     rb"^(?:[^\n]{0,80}[\s\"'`])?[\w.*-]{1,128}:(?:\d{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}"
     rb":([^\s:\"'`]{3,128})[\"'`]?\s*$"
 )
-PIPED = rb"echo +(?:-[ne]+ +)?VALUE *\|[^|\n]{0,80}(?:sudo -S|--password-stdin|chpasswd|--with-token)"
+PIPED = (
+    rb"(?:echo|printf) +(?:-[a-zA-Z]+ +)?VALUE *\|[^|\n]{0,80}(?:sudo -S|-stdin|chpasswd|--with-token"
+    rb"|--passphrase-fd|cryptsetup|secret (?:put|set))"
+)
+MADE_SECURE = rb"QUOTED *\| *(?i:convertto-securestring)"
 TOLD = rb"[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?i:as|is) (?i:the |my |our )?(?i:password)"
-LINES: tuple[tuple[tuple[str, ...], bytes], ...] = (
-    ((":5432:", ":*:", ":6432:"), PGPASS),
+LINES: tuple[tuple[str, bytes, Callable[[str], bool]], ...] = (
+    (":5432:|:*:|:6432:", PGPASS, is_made_up),
+    (" as password| as the password| is the password| is my password| is our password", TOLD, is_made_up),
     (
-        tuple(f" {verb} {whose}password" for verb in ("as", "is") for whose in ("", "the ", "my ", "our ")),
-        TOLD,
+        "sudo -s|-stdin|chpasswd|--with-token|--passphrase-fd|cryptsetup|secret put|secret set",
+        PIPED,
+        is_password,
     ),
-    (("sudo -s", "--password-stdin", "chpasswd", "--with-token"), PIPED),
+    ("convertto-securestring", MADE_SECURE, is_password),
 )
 """The same for what is read from the beginning of its line."""
 MANIFEST_HEAD = rb"\n([ \t]*)(?:data|stringData):[ \t\r]*\n"
@@ -222,7 +204,6 @@ def find_tail_of_key(view: View, start: int, _end: int) -> SecretFinding | None:
 
 
 def find_putty_key(view: View, start: int, _end: int) -> SecretFinding | None:
-    """A private key in the format of PuTTY."""
     match = compile_pattern(PUTTY).match(view.data, start, start + KEY_CHARS_MAX)
     return SecretFinding("private-key", match.start(), match.end()) if match else None
 
@@ -262,24 +243,41 @@ def find_bare_userinfo(view: View, start: int, end: int) -> SecretFinding | None
         return None
     begin = max(0, start - 200)
     match = compile_pattern(BARE_USERINFO).search(view.data[begin:start])
-    if match is None or not is_made_up(view.text[begin + match.start(1) : start]):
+    if match is None or not is_picked(view.text[begin + match.start(1) : start]):
         return None
     return SecretFinding("url-password", begin + match.start(1), start)
 
 
 def find_user_option(view: View, start: int, end: int) -> SecretFinding | None:
-    """The credentials in `curl -u user:password`."""
-    if view.lower.rfind("curl", max(0, start - COMMAND_CHARS_MAX), start) < 0:
+    """The password beside an option for a user: `curl -u user:password`, `-u user -p password`."""
+    if start and view.data[start - 1] not in b" \t\r\n":
         return None
     match = compile_pattern(USER_OPTION).match(view.data, start, end + COMMAND_CHARS_MAX)
     if match is None:
         return None
-    user, colon, password = (
-        view.text[match.start(1) : match.end(1)].replace('"', "").replace("'", "").partition(":")
-    )
-    if not colon or not is_password(password or user):
+    view.effort.left -= 16
+    given = view.text[match.start(1) : match.end(1)].replace('"', "").replace("'", "")
+    joint = compile_pattern(JOINED_TO_USER).search(given.encode("latin-1", "replace"))
+    password = given[joint.end() :] if joint else ""
+    is_sent = view.lower.rfind("curl", max(0, start - COMMAND_CHARS_MAX), start) >= 0
+    if joint and (is_password(password or given) if is_sent else is_picked(password) and "/" not in password):
+        return SecretFinding("command-password", match.start(1), match.end(1))
+    begin, stop = line_around(view.data, start, end)
+    if view.lower.find("mysql", begin, start) >= 0:
+        # There it has no space before it, and what stands behind one is the database.
         return None
-    return SecretFinding("command-password", match.start(1), match.end(1))
+    for option in compile_pattern(PASSWORD_OPTION).finditer(view.data, begin, stop):
+        view.effort.left -= 8
+        if is_picked(view.text[option.start(1) : option.end(1)].strip("\"'")):
+            return SecretFinding("command-password", option.start(1), option.end(1))
+    return None
+
+
+def line_around(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """Where the line of what stands from `start` to `end` begins and stops, within its bound."""
+    first = max(0, start - LINE_CHARS_MAX)
+    stop = data.find(b"\n", end, end + LINE_CHARS_MAX)
+    return data.rfind(b"\n", first, start) + 1 or first, stop if stop >= 0 else end + LINE_CHARS_MAX
 
 
 def find_in_place(
@@ -291,27 +289,30 @@ def find_in_place(
     return _in_place(view, match, rule, is_it)
 
 
-def find_in_line(pattern: bytes, view: View, start: int, end: int) -> SecretFinding | None:
-    """A secret told by the line that it stands in."""
+def find_in_line(
+    row: tuple[bytes, Callable[[str], bool]], view: View, start: int, end: int
+) -> SecretFinding | None:
+    pattern, is_it = row
     view.effort.left -= 16
-    begin = view.data.rfind(b"\n", max(0, start - LINE_CHARS_MAX), start) + 1 or max(
-        0, start - LINE_CHARS_MAX
-    )
-    stop = view.data.find(b"\n", end, end + LINE_CHARS_MAX)
-    line = view.data[begin : stop if stop >= 0 else end + LINE_CHARS_MAX]
+    begin, stop = line_around(view.data, start, end)
+    line = view.data[begin:stop]
     match = compile_pattern(pattern).search(line)
-    if match is None or not is_made_up(view.text[begin + match.start(1) : begin + match.end(1)].strip("\"'")):
+    if match is None or not is_it(view.text[begin + match.start(1) : begin + match.end(1)].strip("\"'")):
         return None
     return SecretFinding("command-password", begin + match.start(1), begin + match.end(1))
 
 
 def place_detectors() -> Iterator[tuple[Detector, tuple[str, ...]]]:
     """What the tables come to: a detector for each row, and its anchors."""
+    for programs, option in COMMANDS:
+        pattern = b"(?i:(?:" + programs.encode() + b")[^\\n]{0,200}?[ \\t]" + option + VALUE + b")"
+        yield partial(find_in_place, ("command-password", pattern, is_password)), tuple(programs.split("|"))
     for rule, anchors, pattern, is_it in PLACES:
         whole = b"(?i:" + pattern.replace(b"VALUE", VALUE).replace(b"QUOTED", QUOTED) + b")"
         yield partial(find_in_place, (rule, whole, is_it)), tuple(anchors.split("|"))
-    for line_anchors, pattern in LINES:
-        yield partial(find_in_line, pattern.replace(b"VALUE", VALUE)), line_anchors
+    for anchors, pattern, is_it in LINES:
+        whole = pattern.replace(b"VALUE", VALUE).replace(b"QUOTED", QUOTED)
+        yield partial(find_in_line, (whole, is_it)), tuple(anchors.split("|"))
 
 
 def find_manifest(view: View, start: int, _end: int) -> SecretFinding | None:

@@ -1,10 +1,21 @@
-"""What is given to a name, and whether that may be a secret."""
+"""What is given to a name, and whether that may be a secret.
 
+Whether a value looks drawn at random, rather than written by a person or a program.
+
+Words use few of the possible letter pairs, keep to one case and keep digits at their end. A random
+value does none of that. No dictionary is needed, and a value is read once from left to right.
+"""
+
+import math
+import re
+from collections import Counter
 from enum import Enum, auto
 
-from runlore.domain.guard.names import Promise
 from runlore.domain.guard.patterns import compile_pattern
-from runlore.domain.guard.placeholders import (
+from runlore.domain.guard.view import View
+from runlore.domain.guard.vocabulary import (
+    COMMON_PAIRS,
+    Promise,
     is_code,
     is_dotted,
     is_interpolated,
@@ -13,9 +24,97 @@ from runlore.domain.guard.placeholders import (
     is_technical,
     is_type_name,
 )
-from runlore.domain.guard.randomness import looks_random
-from runlore.domain.guard.view import View
 from runlore.domain.lazy import dataclass
+
+HEX = frozenset("0123456789abcdefABCDEF")
+UUID_DASHES = (8, 13, 18, 23)
+RANDOM_SCORE_MIN = 0.55
+"""Words reach 0.2, camel case 0.4; random letters and digits have a mean of 1."""
+READ_CHARS_MAX = 128
+DIGITS_MIN = 12
+BITS_MIN = 2.75
+DIGITS_BITS_MIN = 2.0
+LETTERS_MIN = 16
+"""How long a value without any digit has to be: shorter ones are mostly names such as WebAuthn."""
+PART = re.compile(r"[^\W_]+")
+PAIR = re.compile(r"(?=([^\W\d_]{2}))")
+# A capital before a small letter begins a word, in camel case as in a sentence.
+CHANGE = re.compile(r"\d(?=\D)|[^\W\d_A-Z](?=[\dA-Z])|[A-Z](?=\d)")
+SEQUENCES = ("0123456789", "abcdefghijklmnopqrstuvwxyz", "1234567890", "qwertyuiop")
+SEQUENCE_CHARS = 8
+
+
+def looks_random(value: str, chars_min: int) -> bool:
+    """Whether a value without spaces is as good as random and has `chars_min` characters that are."""
+    value = value[:READ_CHARS_MAX]
+    if len(value) < chars_min or is_repetitive(value) or is_sequence(value):
+        return False
+    if is_uuid(value) or is_hex(value):
+        return True
+    if value.isdigit():
+        return len(value) >= DIGITS_MIN
+    if len(value) < LETTERS_MIN and not any(char.isdigit() for char in value):
+        return False
+    return random_chars(value) >= chars_min
+
+
+def random_chars(value: str) -> int:
+    """How many characters stand in parts that look random; parts are cut at punctuation."""
+    return sum(len(part) for part in parts_of(value) if _is_random_part(part))
+
+
+def parts_of(value: str) -> list[str]:
+    """The runs of letters and digits in a value."""
+    return PART.findall(value)
+
+
+def is_uuid(value: str) -> bool:
+    return (
+        len(value) == 36
+        and all(value[at] == "-" for at in UUID_DASHES)
+        and HEX.issuperset(value.replace("-", ""))
+        and len(value) - value.count("-") == 32
+    )
+
+
+def is_hex(value: str) -> bool:
+    """Whether a value is hexadecimal, long, and neither a number nor a word."""
+    return len(value) >= 16 and HEX.issuperset(value) and not value.isdigit() and not value.isalpha()
+
+
+def is_repetitive(value: str) -> bool:
+    """Whether a value is built from so few characters that nobody drew it at random."""
+    bits_min = DIGITS_BITS_MIN if value.isdigit() else BITS_MIN
+    return entropy(value) < min(bits_min, 0.7 * math.log2(len(value) or 1))
+
+
+def is_sequence(value: str) -> bool:
+    """Whether most of a value counts up a well-known row: the alphabet, the digits, a keyboard."""
+    lower = value.lower()
+    covered = sum(len(row) for row in SEQUENCES for at in [lower.find(row[:SEQUENCE_CHARS])] if at >= 0)
+    return covered * 2 > len(value)
+
+
+def entropy(value: str) -> float:
+    """Shannon entropy in bits a character."""
+    size = len(value)
+    return -sum(n / size * math.log2(n / size) for n in Counter(value).values())
+
+
+def wordlike_share(value: str) -> float:
+    """The share of neighbouring letters that are a common pair; 1 when there are no two letters."""
+    pairs = PAIR.findall(value.lower())
+    return sum(map(COMMON_PAIRS.__contains__, pairs)) / len(pairs) if pairs else 1.0
+
+
+def _is_random_part(part: str) -> bool:
+    if len(part) < 4 or part.isdigit():
+        return False
+    if len(part) >= 8 and HEX.issuperset(part) and not part.isalpha():
+        return True
+    changes = len(CHANGE.findall(part)) / (len(part) - 1)
+    return changes + (1 - wordlike_share(part)) >= RANDOM_SCORE_MIN
+
 
 VALUE_CHARS_MAX = 512
 WHOLE_CHARS_MAX = 16_384
@@ -45,6 +144,7 @@ MIXED_CHARS_MIN = 8
 EXPLICIT_CHARS_MIN = 3
 PROSE_CHARS_MIN = 6
 TOKEN_CHARS_MIN = 12
+PICKED_CHARS_MIN = 8
 
 
 class Join(Enum):
@@ -118,7 +218,6 @@ def whole_end(data: bytes, value: Value) -> int:
 
 
 def is_secret(value: Value, promise: Promise, *, prose_name: bool) -> bool:
-    """Whether a value may be what its name promises."""
     if " " in value.text or "\t" in value.text or is_placeholder(value.text, value.data):
         return False
     if not value.quoted and _is_expression(value, promise):
@@ -152,9 +251,27 @@ def is_mixed(text: str) -> bool:
 
 def is_made_up(text: str) -> bool:
     """Whether nobody would write it who does not mean a password."""
+    return _has_marks(text) and is_mixed(text)
+
+
+def is_picked(text: str) -> bool:
+    """Whether it is made up, or drawn at random, and no word."""
+    return (_has_marks(text) or looks_random(text, PICKED_CHARS_MIN)) and is_mixed(text)
+
+
+def is_odd(text: str) -> bool:
+    """Whether neither prose nor code has it: letters with digits, and signs or no words."""
+    bare = text.rstrip(".?:")
+    if not any(map(str.isdigit, bare)) or HEX.issuperset(bare) or is_uuid(bare):
+        return False
+    if SIGNS.isdisjoint(bare) and not looks_random(bare, PICKED_CHARS_MIN):
+        return False
+    return is_picked(bare) and not is_code(text.encode("latin-1", "replace"))
+
+
+def _has_marks(text: str) -> bool:
     return (
-        is_mixed(text)
-        and any(map(str.isdigit, text))
+        any(map(str.isdigit, text))
         and any(map(str.islower, text))
         and (any(map(str.isupper, text)) or not SIGNS.isdisjoint(text))
     )

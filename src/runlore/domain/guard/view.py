@@ -15,9 +15,9 @@ from runlore.domain.lazy import dataclass
 
 FILLER = "\xff"
 EFFORT_MIN = 64_000
-CHARS_A_STEP = 3
+CHARS_A_STEP = 1
 # A text of a megabyte costs no more than a second.
-LONG_EFFORT_MIN = 190_000
+LONG_EFFORT_MIN = 280_000
 LONG_CHARS_A_STEP = 16
 LETTERS_AND_DIGITS = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
@@ -67,16 +67,25 @@ class Effort:
     A text whose every word has to be judged, as no person writes it, is read as far as that goes.
     """
 
-    __slots__ = ("_for_runs", "left")
+    __slots__ = ("_chars", "_for_runs", "left")
 
     def __init__(self, chars: int) -> None:
         more = chars // LONG_CHARS_A_STEP
         self.left = min(EFFORT_MIN + chars // CHARS_A_STEP, LONG_EFFORT_MIN + more)
         self._for_runs = EFFORT_MIN // 4 + more
+        self._chars = chars
 
     def turn_to_runs(self) -> None:
         """Go on to the long runs. What they take is set apart: many names leave none of them unread."""
         self.left = max(self.left, 0) // 2 + self._for_runs
+        self._for_runs //= 2
+
+    def for_reading_again(self) -> "Effort":
+        """Half as much, for all that is read again of the same text."""
+        again = Effort(self._chars)
+        again.left //= 2
+        again._for_runs //= 2
+        return again
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,17 +109,18 @@ class View:
         return self.origin[start], max(self.origin[end - 1] + 1, self.origin[end])
 
 
-def view_of(text: str) -> View:
+def view_of(text: str, effort: Effort | None = None) -> View:
     """The folded view of a text; plain ASCII is taken as it is."""
+    effort = effort or Effort(len(text))
     if text.isascii():
-        return View(text=text, lower=text.lower(), data=text.encode("ascii"), effort=Effort(len(text)))
+        return View(text=text, lower=text.lower(), data=text.encode("ascii"), effort=effort)
     changed = {char: new for char in beyond_ascii(text) if (new := fold_character(char)) != char}
     if not changed:
-        return view_from(text)
+        return view_from(text, None, effort)
     folded_text = _replace_characters(text, changed)
     if all(len(new) == 1 for new in changed.values()):
-        return view_from(folded_text)
-    return view_from(folded_text, CharacterOrigins(lambda: _origin(text, changed)))
+        return view_from(folded_text, None, effort)
+    return view_from(folded_text, CharacterOrigins(lambda: _origin(text, changed)), effort)
 
 
 def beyond_ascii(text: str) -> frozenset[str]:

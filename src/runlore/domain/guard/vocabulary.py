@@ -1,11 +1,102 @@
-"""The words the guard knows: names of credentials, of services, and of what is no secret.
+"""The words of the guard: what names of credentials promise, and which values only stand in for a secret.
 
-Only data. How names are judged is in `names.py`, how values are in `placeholders.py`.
+Documentation and code are full of masks, templates, references, types and plain words. Refusing them would
+teach people to work around the guard.
+
+Which names promise a credential, in the spellings people and programs use.
+
+`apiKey`, `API_KEY`, `api-key`, `x-api-key` and "API key" are the same two words here. A name is
+judged by its words: what it names, what qualifies that, and what follows. `token_budget` is a
+budget and `csrf-token` is public, so neither promises anything.
 """
+
+import hashlib
+import re
+from enum import IntEnum
+from itertools import groupby, pairwise
+
+from runlore.domain.guard.patterns import matches
+from runlore.domain.text.word_tables import words
+
+DIGITS = "0123456789"
+WORD = re.compile(r"(?:[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+)\d*|\d+")
+
+
+class Promise(IntEnum):
+    """How much a name says about its value; the more it says, the less the value has to show."""
+
+    NOTHING = 0
+    SERVICE = 1
+    KEY = 2
+    CREDENTIAL = 3
+    EXPLICIT = 4
+    PASSWORD = 5
+
+
+def promise_of(words: tuple[str, ...], context: tuple[str, ...] = ()) -> Promise:
+    """What a name promises, by its words and by the words in front of it in prose."""
+    promises = [_noun_promise(word.rstrip(DIGITS)) for word in words]
+    if not any(promises):
+        return Promise.SERVICE if _names_service(words) and not _is_about(words) else Promise.NOTHING
+    at = _noun_position(promises)
+    before = (*context, *words[:at])
+    if _is_about(words[at + 1 :]) or not UNREAL.isdisjoint(before) or not PLACES.isdisjoint(words[:at]):
+        return Promise.NOTHING
+    if promises[at] is not Promise.PASSWORD and not PUBLIC.isdisjoint(before):
+        return Promise.NOTHING
+    return Promise.EXPLICIT if _is_qualified(words[at], before) else promises[at]
+
+
+def form_of(words: tuple[str, ...]) -> bytes | None:
+    """The one form that a token of the service in a name can have, where there is only one."""
+    return next((ONLY_FORMS[word] for word in words if word in ONLY_FORMS), None)
+
+
+def names_digest(words: tuple[str, ...]) -> bool:
+    """Whether a name says that its value tells one state of something from another, as a commit's does."""
+    return any(word.startswith(DIGEST_WORDS) for word in words)
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of an identifier: cut at punctuation, at capitals after small letters, after digits."""
+    return tuple(word.lower() for word in WORD.findall(name))
+
+
+def _noun_promise(stem: str) -> Promise:
+    if stem in PASSWORDS or (stem.endswith(PASSWORD_ENDINGS) and stem not in NO_PASSWORDS):
+        return Promise.PASSWORD
+    if stem in EXPLICITS or stem.endswith(EXPLICIT_ENDINGS):
+        return Promise.EXPLICIT
+    if stem in TOKENS or stem in SECRETS or stem in AUTHS or stem.endswith(CREDENTIAL_ENDINGS):
+        return Promise.CREDENTIAL
+    return Promise.KEY if stem in KEYS else Promise.NOTHING
+
+
+def _noun_position(promises: list[Promise]) -> int:
+    """Where the noun of a name stands: the first that says enough by itself, or else the last."""
+    for at, promise in enumerate(promises):
+        if promise >= Promise.EXPLICIT:
+            return at
+    return max(at for at, promise in enumerate(promises) if promise)
+
+
+def _is_qualified(noun: str, before: tuple[str, ...]) -> bool:
+    stem = noun.rstrip(DIGITS)
+    if not before or stem in AUTHS or _noun_promise(stem) > Promise.CREDENTIAL:
+        return False
+    qualifiers = KEY_QUALIFIERS if stem in KEYS else QUALIFIERS
+    return before[-1] in qualifiers or before[-1] in SECRETS or _names_service(before)
+
+
+def _is_about(after: tuple[str, ...]) -> bool:
+    return bool(after) and (after[-1] in ABOUT or after[0] in ABOUT)
+
+
+def _names_service(words: tuple[str, ...]) -> bool:
+    return not SERVICES.isdisjoint(words) or any(pair in SERVICES_OF_TWO_WORDS for pair in pairwise(words))
 
 
 def words_in(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
     return frozenset(text.split())
 
 
@@ -173,3 +264,117 @@ COMMON_PAIRS = words_in("""
     te th ti tl to tr ts tt tu ty ub ue ul um un up ur us ut va ve vi wa wi xp xt ze
 """)
 """Nine tenths of the letter pairs in English words and identifiers; of random pairs, three in ten."""
+
+
+# `$TOKEN`, `${TOKEN}`, `$(cmd)`, `{{ token }}`, `<token>`, `%TOKEN%`, `%s`, `[token]`, `@token@`, `:token`.
+TEMPLATE = (
+    rb"^(?:\$[A-Za-z_][\w.:-]*$|\$[{(\d]|\{\{|#\{|<|@[\w.]+@$|%[A-Za-z_]+%$|%[-+#0 ]?[a-zA-Z]$|%\("
+    rb"|\{[\w.: -]*\}?$|\[[\w .-]*\]?$|__\w+__$|:[a-z_]+$|\\[({]|\{[\"']|\^\w+\^|\?[a-z]+$"
+    rb"|\+[ \t]+[A-Za-z_]|\+[A-Za-z_]+(?:[.(\[]|$))"
+)
+# What people type over a secret, or an ellipsis where they cut it.
+MASK = (
+    rb"[xX]{5,}|(?:^|[^A-Za-z])[xX]{3,}(?:$|[^A-Za-z])|(?:1234-){2,}|123456789012345"
+    rb"|[*#\xb7]{3,}|\.{3,}|\xff{3,}"
+)
+CONSTANT = rb"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+$"
+PRODUCT_KEY = b"|".join(rb"^[A-Z0-9]{%d}(?:-[A-Z0-9]{%d}){3,7}$" % (size, size) for size in (4, 5, 6))
+PRODUCT_PARTS_MIN = 3
+TEMPLATE_OR_MASK = TEMPLATE + b"|" + MASK
+RUN_CHARS = frozenset(b"xX0123456789aA_-.")
+READ_CHARS_MAX = 128
+"""How much of a value is read to see whether a person wrote it."""
+
+# `config.token`, `settings::TOKEN`: also the form of some tokens, so the value decides.
+DOTTED = rb"^[!&(\[]{0,3}[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+[\])!?;,]*$"
+# `get_token()`, `environ["X"]`, `Optional<T>`, `nextToken`, `next_token`, `&token`, `/run/x`, `s3://`, `--x`.
+CODE = (
+    rb"^[!&(\[]{0,3}(?:[A-Za-z_$][\w$.]*[(\[<\]]|[A-Za-z_$][\w$.]{2,}\{"
+    rb"|[a-z]+(?:[A-Z][a-z]+)+[;,]?$|[a-z]+(?:_[a-z]+)+[;,]?$"
+    rb"|[&*!][a-z_]\w*$|(?:\.{0,2}|~)/[\w./-]*$|[a-z]+://|--?[a-z])"
+)
+INTERPOLATION = rb"\$\{|\{\{"
+TYPE_NAME = rb"^[A-Z][a-z]+(?:[A-Z][a-z]+)*[;,?]*$"
+NUMBER = (
+    rb"^(?:\d+(?:-[a-z]+)+|v?\d{1,11}(?:[.,:/-]\d{1,6})*(?:%|[a-zA-Z]{1,7})?"
+    rb"|0x[0-9a-fA-F]{1,8}|[<>~^]=?\d.*)$"
+)
+
+DIGEST_CHARS = 16
+DOCUMENTED = words("""
+    f56e323494a6ffc2 2037abcaffb2b777 3f370c9dd8225c63 e4a5542bb7fd7b67 a19f89ab3555eac1 0b476bdf9acf2123
+    eb540d2b6ee2a0a4 37f8f09bdf12c2f2 8731261cb72d8626 49f777db995e8260 27a9a42931dff7eb dc0fcf046c61640c
+    4c98242dcadc8b29 ea9bb1082cf95663 3a8b61d0f636b007 a6c814bc555ae62c 2f21fd9c81678e39
+""")
+"""Keys that vendors print in their public documentation, by the beginning of their SHA-256."""
+
+
+def is_placeholder(value: str, data: bytes) -> bool:
+    """Whether a value says of itself that it is not the secret; `data` is the same value in bytes."""
+    if matches(TEMPLATE_OR_MASK, data) or not any(char.isalnum() for char in value):
+        return True
+    # A key of a product is written like the name of a constant, with digits in most of its groups.
+    if matches(CONSTANT, data) and not (
+        matches(PRODUCT_KEY, data)
+        and sum(not part.isalpha() for part in value.split("-")) >= PRODUCT_PARTS_MIN
+    ):
+        return True
+    if "EXAMPLE" in value or _is_filler(data) or is_documented(value):
+        return True
+    words = words_of(value[:READ_CHARS_MAX])
+    if not PLACEHOLDERS.isdisjoint(words):
+        return True
+    lower = value.lower()
+    if len(value) <= 24 and any(part in lower for part in PLACEHOLDER_PARTS):
+        return True
+    # `real_key` and `my-secret-token` are names of a secret.
+    return len(words) <= 3 and words[-1] in CREDENTIAL_NOUNS and all(word.isalpha() for word in words)
+
+
+def is_masked(data: bytes) -> bool:
+    """Whether somebody typed over the value or cut it short."""
+    return matches(MASK, data) or _is_filler(data)
+
+
+def is_documented(value: str) -> bool:
+    """Whether a value is a published example, such as the keys in the manuals of AWS and Google."""
+    if value.endswith("EXAMPLE"):
+        return True
+    return hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()[:DIGEST_CHARS] in DOCUMENTED
+
+
+def is_code(data: bytes) -> bool:
+    """Whether an unquoted value is an expression, a path or an address rather than the value itself."""
+    return matches(CODE, data)
+
+
+def is_dotted(data: bytes) -> bool:
+    """Whether an unquoted value may be an attribute of something."""
+    return matches(DOTTED, data)
+
+
+def is_interpolated(data: bytes) -> bool:
+    """Whether an unquoted value has a part that is filled in later."""
+    return matches(INTERPOLATION, data)
+
+
+def is_type_name(data: bytes) -> bool:
+    """Whether an unquoted value is a capitalised name, as after a parameter in typed code."""
+    return matches(TYPE_NAME, data)
+
+
+def is_plain(value: str, data: bytes) -> bool:
+    """Whether a value is an everyday word, a type, a number or a version."""
+    return value.lower() in PLAIN_WORDS or matches(NUMBER, data)
+
+
+def is_technical(value: str) -> bool:
+    """Whether digits in a value come from the name of a method, as in `SHA-256` and `base64-encoded`."""
+    return not METHODS.isdisjoint(value.lower().replace("_", "-").replace(".", "-").split("-"))
+
+
+def _is_filler(data: bytes) -> bool:
+    """Whether more than half of a value repeats one character that masks and fillers are made of."""
+    head = data[:READ_CHARS_MAX]
+    runs = (len(list(group)) for byte, group in groupby(head) if byte in RUN_CHARS)
+    return max(runs, default=0) * 2 > len(head)

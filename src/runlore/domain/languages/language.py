@@ -101,8 +101,8 @@ class Language:
     @cached_property
     def empty_words(self) -> frozenset[str]:
         """Words that only lead to what is said: "ok", "please", "let's"."""
-        told = f"{self.lead_ins}, {self.cues[Cue.REQUEST]}, {self.cues.get(Cue.PERSON, '')}"
-        return frozenset(re.split(r"[\s,/]+", told))
+        phrases = f"{self.lead_ins}, {self.cues[Cue.REQUEST]}, {self.cues.get(Cue.PERSON, '')}"
+        return frozenset(re.split(r"[\s,/]+", phrases))
 
     @cached_property
     def _tag_pattern(self) -> re.Pattern[str]:
@@ -142,8 +142,8 @@ class Language:
 
 def phrases_of(table: str) -> list[str]:
     """The phrases of a table, which stand apart by commas or lines; the longest first, to be tried first."""
-    told = {" ".join(phrase.split()) for line in table.splitlines() for phrase in line.split(",")}
-    return sorted(told - {""}, key=lambda phrase: (-len(phrase), phrase))
+    phrases = {" ".join(phrase.split()) for line in table.splitlines() for phrase in line.split(",")}
+    return sorted(phrases - {""}, key=lambda phrase: (-len(phrase), phrase))
 
 
 def _alternatives(table: str, is_spaced: bool) -> str:

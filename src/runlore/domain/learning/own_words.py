@@ -5,13 +5,15 @@ the first mark of it on is blanked out, character by character: a place in the a
 request.
 """
 
+import re
+
 from runlore.domain.claims.support import is_stated
 from runlore.domain.text.excerpt import ELLIPSIS
 from runlore.domain.text.inline_spans import Span, code_spans
 from runlore.domain.text.pasted import find_pasted, without
 
 _READ_CHARS_MAX = 64_000
-_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"'})
+_WORD = re.compile(r"\w+")
 
 
 def own_words(request: str) -> str:
@@ -41,8 +43,8 @@ def is_said(own: str, statement: str) -> bool:
 
 
 def fold_quote(text: str) -> str:
-    """A text as quotes are compared: in one case, with one kind of space and of quotation mark."""
-    return " ".join(text.translate(_QUOTES).split()).strip(" .!,;:…").casefold()
+    """A text as quotes are compared: its words in one case, whatever stands between them."""
+    return " ".join(_WORD.findall(text.casefold()))
 
 
 def _inside(text: str, span: Span) -> Span:

@@ -78,19 +78,21 @@ _ASKED = re.compile(
     rf"(?:[ \t](?:for[ \t](?:later|me|next[ \t]time|the[ \t]future)|(?P<where>{_REACH})))?[ \t]{{0,4}}"
     r"(?P<list>[:：]\s{0,8})"
     r"|[ \t]{1,4}this(?P<behind>[ \t]{0,4}(?:[.,!]|[ \t][–—-])[ \t]{0,4})(?=\S)"
-    r"|(?P<bare>,[ \t]{1,4}(?=\S)|[ \t]{1,4}(?=(?:i|we|my|our|the|all|every)[ \t])))",
+    r"|(?P<bare>,[ \t]{1,4}(?=\S)|[ \t][–—-]{1,2}[ \t]{1,4}(?=\S)"
+    r"|[ \t]{1,4}(?=(?:i|we|my|our|the|all|every)[ \t])))",
     re.I | re.M,
 )
 _LEADING_REACH = re.compile(rf"(?:{_REACH}),?[ \t]+", re.I)
 _NAMES_ALL_PLACES = re.compile(rf"\b(?:{_ALL_PLACES})\b", re.I)
 _FAR_ONLY, _NEAR_ONLY = (re.compile(rf"(?:and[ \t])?{reach}\b", re.I) for reach in (_FAR, _NEAR))
 _ENDS_NOW = re.compile(rf"[ \t](?:just[ \t]|only[ \t])?{_NOW}(?:[ \t]only)?\Z", re.I)
-# "Don't remember that ...", "a function that will remember that ...".
+# "Don't remember that ...", "a function that will remember that ...", "I remember", "the tests remember".
 _UNASKED = re.compile(
-    r"\b(?:(?:don['’]?t|do[ \t]not|never|not|no[ \t]need|needn['’]t|stop)(?:[ \t][a-z]+){0,3}?"
+    r"\b(?:(?:i|they|(?!always|pls)[a-z]{2,}s)(?:[ \t]still)?[ \t]remember"
+    r"|(?:(?:don['’]?t|do[ \t]not|never|not|no[ \t]need|needn['’]t|stop)(?:[ \t][a-z]+){0,3}?"
     r"|(?<!you[ \t])(?<!we[ \t])(?:will|can|should|must|could|would)"
     r"|(?<!you[ \t])(?<!sure[ \t])(?<!need[ \t])(?<!have[ \t])(?<!want[ \t])(?<!try[ \t])to)"
-    rf"[ \t](?:remember|memori[sz]e|keep[ \t]in[ \t]mind)(?:[ \t]{_REACH})?[ \t](?:that|this|these|it)\b",
+    rf"[ \t](?:remember|memori[sz]e|keep[ \t]in[ \t]mind)(?:[ \t]{_REACH})?[ \t](?:that|this|these|it))\b",
     re.I,
 )
 _AND_THAT = re.compile(r",?[ \t]and[ \t]that[ \t]", re.I)
@@ -101,7 +103,7 @@ _ITEM = re.compile(r"\A(?:[-*+•·–—]|\d{1,3}[.)])[ \t]+")
 _MOMENTS = {"time", "day", "night", "week", "moment", "one", "guy", "thing"}
 _NO_STATEMENT = QUESTIONS | _MOMENTS | {"if", "to", "about"}
 _RULE = {"always", "never", "don't", "do", "not", "prefer", "use", "avoid"}
-_SPEAKER = {"i", "i'm", "i'd", "i've", "i'll"}
+_SPEAKER = {"i", "i'm", "i'd", "i've", "i'll", "ich", "je", "yo"}
 _DECIDED = {"decided", "agreed", "chose", "settled"}
 
 
@@ -144,13 +146,14 @@ def find_remember_requests(request: str) -> tuple[Labelled, ...]:
 
 
 def asks_nothing_lasting(sentence: str) -> bool:
-    """Whether a sentence speaks of remembering something and wants nothing kept: it denies that, tells what a
-    program is to remember, or means the task at hand."""
+    """Whether a sentence speaks of remembering something and says nothing to keep: it denies that, tells what
+    a program is to remember, means the task at hand, or only opens a list."""
     if not any(hint in sentence.casefold() for hint in HINTS):
         return False
     asked = _ASKED.search(sentence)
     reach = _Reach.NONE if asked is None else _reach_of(asked["lead"] or asked["how"] or asked["where"] or "")
-    return reach is _Reach.NOW or _UNASKED.search(sentence) is not None
+    is_opening = asked is not None and asked["list"] is not None and not sentence[asked.end() :].strip()
+    return is_opening or reach is _Reach.NOW or _UNASKED.search(sentence) is not None
 
 
 def statements_in(text: str) -> tuple[str, ...]:
@@ -205,8 +208,12 @@ def _reach_of(words: str) -> "_Reach":
 
 def _one(asked: "re.Match[str]", text: str) -> Iterator[str]:
     """The sentence behind "that", which may be asked for politely and otherwise is no question, with the
-    statements that follow it in its line."""
-    sentences = sentences_in(" ".join(_first_line(text).split()))
+    statements that follow it in its line; where it ends in a colon, the list below it."""
+    line = _first_line(text)
+    if line.rstrip().endswith(":"):
+        yield from _all(text.partition(line)[2])
+        return
+    sentences = sentences_in(" ".join(line.split()))
     sentence = next(sentences, "")
     is_question = sentence.rstrip().endswith(("?", "？"))
     if is_question and not asked["polite"]:

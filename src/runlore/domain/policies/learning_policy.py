@@ -111,10 +111,13 @@ class ModelBudget:
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectionPolicy:
-    """How many learnings an input is given, and how many tokens they may take."""
+    """How many learnings an input is given, how many tokens they may take, and from how many runs of a
+    hundred each is held back on purpose, except those named and standing rules."""
 
     max_entries: int = 12
     budget_tokens: int = 1_500
+    holdback_percent: int = 0
+    never_held_back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.policies.learning_policy import (
     Action,
     CapturePolicy,
@@ -37,6 +37,7 @@ from runlore.domain.policies.policy_shapes import (
 )
 from runlore.domain.record import LEARNING_KINDS, PROMPT_KINDS, JsonObject, JsonValue, Kind, Sensitivity
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.worth.holdback import PERCENT_MAX
 
 PROMPT_KIND_NAMES: list[JsonValue] = [kind.value for kind in Kind if kind in PROMPT_KINDS]
 _TIMEOUT = Whole(least=1, most=600)
@@ -74,6 +75,10 @@ def without_secrets(policy: LearningPolicy) -> LearningPolicy:
         *(
             (f"publication.quarantined_rule_names[{place}]", name)
             for place, name in enumerate(policy.publication.quarantined_rule_names)
+        ),
+        *(
+            (f"projection.never_held_back[{place}]", name)
+            for place, name in enumerate(policy.projection.never_held_back)
         ),
     )
     for path, text in texts:
@@ -404,6 +409,21 @@ PROJECTION = Table(
             about="How many tokens they may take together. One that is too large is passed over.",
             requirement="PRJ-2",
             example="[projection]\nbudget_tokens = 800",
+        ),
+        PolicyField(
+            name="holdback_percent",
+            shape=Whole(least=0, most=PERCENT_MAX),
+            about="From how many runs of a hundred each learning is held back on purpose, so that"
+            " what it is worth can be said. Standing rules are never held back.",
+            requirement="VAL-2",
+            example="[projection]\nholdback_percent = 10",
+        ),
+        PolicyField(
+            name="never_held_back",
+            shape=Many(shape=RuleName(blank=False), most=limits.POLICY_RULES_MAX, things="ids"),
+            about="Records that are given whatever is held back, by their ids.",
+            requirement="VAL-2",
+            example='[projection]\nnever_held_back = ["mem_01J9ZK5T3M8W2Q4R6S8V0X2Y4Z"]',
         ),
     ),
 )

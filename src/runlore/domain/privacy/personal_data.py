@@ -8,11 +8,8 @@ plain numbers stay. Only what has a shape is found: names and postal addresses a
 from collections.abc import Callable, Iterable, Iterator
 
 from runlore.domain.guard.finding import MARKER
-from runlore.domain.privacy.addresses import find_v4, find_v6
-from runlore.domain.privacy.cards import find_cards
-from runlore.domain.privacy.emails import find_emails
-from runlore.domain.privacy.ibans import find_ibans
-from runlore.domain.privacy.national_ids import find_national_ids
+from runlore.domain.privacy.addresses import find_emails, find_v4, find_v6
+from runlore.domain.privacy.checked_numbers import find_cards, find_ibans, find_national_ids
 from runlore.domain.privacy.phones import find_phones
 from runlore.domain.privacy.view import PersonalFinding, PersonalView, personal_view
 

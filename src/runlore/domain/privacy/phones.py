@@ -32,7 +32,6 @@ _SHORT = (
     rb"(?:" + _DAY + _SIGN + _MONTH + rb"|" + _MONTH + _SIGN + _DAY + rb"|\d{2}" + _SIGN + _MONTH + rb")"
     rb"" + _SIGN + rb"\d{2}\b"
 )
-KIND = "phone"
 _START = rb"\+ ?\(?[1-9]|\(\+?\d{1,5}\) ?\d|\b\d{1,7}(?:[./-]| - | / | ?\(| )\d"
 _RUN = rb"\d+(?:(?:\) ?|[ ./-]|\)[./-]| [-/] | ?\()\(?\d+)*"
 _RUN_CHARS_MAX = 48
@@ -95,7 +94,7 @@ def find_phones(view: PersonalView) -> Iterator[PersonalFinding]:
             end = _end(view, begin)
         at = end or _behind_digits(view, begin)
         if end:
-            yield PersonalFinding(KIND, begin, end)
+            yield PersonalFinding("phone", begin, end)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -100,7 +100,7 @@ def redact_json(value: JsonValue, *, name: str = "") -> tuple[JsonValue, int]:
     if isinstance(value, (dict, Mapping)):
         return _redact_object(value, name)
     if isinstance(value, Sequence):
-        items = [redact_json(item, name=told) for told, item in _named_items(value, name)]
+        items = [redact_json(item, name=key) for key, item in _named_items(value, name)]
         return [item for item, _ in items], sum(count for _, count in items)
     if isinstance(value, int) and not isinstance(value, bool) and _is_secret_number(value, name):
         return f"<redacted:{ASSIGNMENT}>", 1
@@ -181,11 +181,11 @@ def _redact_string(text: str, name: str) -> tuple[str, int]:
 
 def _is_secret_number(number: int, name: str) -> bool:
     """Whether a number is what a credential's name promises. Only a password may be made of digits alone."""
-    told = name[:NAME_CHARS_MAX]
-    if not told or not _names_credential(told):
+    beginning = name[:NAME_CHARS_MAX]
+    if not beginning or not _names_credential(beginning):
         return False
-    return _makes_secret(told, str(number)) or (
-        len(str(abs(number))) >= SECRET_DIGITS_MIN and _makes_secret(told, PASSWORD)
+    return _makes_secret(beginning, str(number)) or (
+        len(str(abs(number))) >= SECRET_DIGITS_MIN and _makes_secret(beginning, PASSWORD)
     )
 
 

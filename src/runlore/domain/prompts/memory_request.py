@@ -6,6 +6,7 @@ is none about us. A phrase has to name the remembering *and* who is to remember,
 
 import re
 import unicodedata
+from functools import cache
 
 # Folded: lower case, no accents, straight apostrophes. `*` stands for up to three words in between.
 PHRASES: dict[str, tuple[str, ...]] = {
@@ -148,8 +149,7 @@ def asks_for_memory(text: str) -> bool:
     """
     if len(text) > 2 * _READ_CHARS:
         text = f"{text[:_READ_CHARS]}\n{text[-_READ_CHARS:]}"
-    plain = _fold(text)
-    return _PHRASE.search(plain) is not None
+    return _phrases().search(_fold(text)) is not None
 
 
 def _fold(text: str) -> str:
@@ -171,6 +171,9 @@ def _word(word: str) -> str:
 
 
 _ANY = "\0"
-_PHRASE = re.compile(
-    "|".join(_pattern(language, phrase) for language, phrases in PHRASES.items() for phrase in phrases)
-)
+
+
+@cache
+def _phrases() -> re.Pattern[str]:
+    pairs = ((language, phrase) for language, phrases in PHRASES.items() for phrase in phrases)
+    return re.compile("|".join(_pattern(*each) for each in pairs))

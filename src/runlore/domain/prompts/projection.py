@@ -28,14 +28,16 @@ class Omitted(StrEnum):
     OVER_BUDGET = "over_budget"
     OVER_STANDING = "over_standing"
     UNREADABLE = "unreadable"
+    HELD_BACK = "held_back"
 
 
-@JsonForm(omit_default=("meaning", "standing"))
+@JsonForm(omit_default=("meaning", "standing", "doubt"))
 @dataclass(frozen=True, kw_only=True)
 class LearnedEntry:
     """A learning that an input may be given, with its score against the input (None without one).
 
     `meaning` is the part of the score that vectors have added; what is `standing` every input is given.
+    `doubt` is what has changed of what it says, until a person has looked.
     """
 
     record_id: RecordId
@@ -46,6 +48,7 @@ class LearnedEntry:
     score: int | None = None
     meaning: int = 0
     standing: bool = False
+    doubt: str = ""
 
 
 @JsonForm(omit_default=("standing",))
@@ -151,10 +154,10 @@ class ReceiptSection:
     entries: tuple[ReceiptEntry, ...]
 
 
-@JsonForm(document="ReceiptDetails")
+@JsonForm(document="ReceiptDetails", omit_default=("holdback_percent",), may_lack=("holdback_percent",))
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What a run was given."""
+    """What a run was given, and which part of what it would have been given was held back on purpose."""
 
     run_id: RunId
     at: datetime
@@ -162,6 +165,11 @@ class Receipt:
     sections: tuple[ReceiptSection, ...]
     omissions: tuple[Omission, ...]
     budget: Budget
+    holdback_percent: int = 0
+
+    @property
+    def held_back(self) -> frozenset[str]:
+        return frozenset(each.source_id for each in self.omissions if each.reason is Omitted.HELD_BACK)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,6 @@ class RunMemory:
     capture: CaptureState = CaptureState.SKIPPED
 
     def with_capture(self, capture: CaptureState) -> "RunMemory":
-        """The memory with another receipt; all else stays."""
         return replace(self, capture=capture)
 
 
@@ -150,8 +149,8 @@ def _preview(part: Redaction) -> str | None:
 def _markers(status: RunStatus, error: str, reason: str) -> tuple[str, ...]:
     if status is RunStatus.COMPLETED:
         return ()
-    told = [f"{name}: {text}" for name, text in (("error", error), ("reason", reason)) if text]
-    return tuple(excerpt(marker, limits.PREVIEW_CHARS_MAX) for marker in (status.value, *told))
+    markers = [f"{name}: {text}" for name, text in (("error", error), ("reason", reason)) if text]
+    return tuple(excerpt(marker, limits.PREVIEW_CHARS_MAX) for marker in (status.value, *markers))
 
 
 def _summary(status: RunStatus, request: str, outcome: str, trouble: str) -> str:

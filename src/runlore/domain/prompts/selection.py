@@ -92,8 +92,11 @@ def hidden_among(
 
 def shadowed_by(records: Iterable[Record], now: datetime) -> frozenset[RecordId]:
     """What those of the records that may be seen say they supersede, written back or not."""
-    replacing = ((record.supersedes, hidden_from_planning(record, now)) for record in records)
-    return frozenset(old for old, hidden in replacing if old is not None and hidden is None)
+    return frozenset(
+        record.supersedes
+        for record in records
+        if record.supersedes is not None and hidden_from_planning(record, now) is None
+    )
 
 
 def overruled_by(
@@ -139,4 +142,5 @@ def entry_of(candidate: Candidate) -> LearnedEntry:
         score=candidate.score,
         meaning=candidate.meaning,
         standing=record.standing,
+        doubt=record.doubt,
     )

@@ -16,8 +16,10 @@ from runlore.domain.guard import SecretFinding, find_secrets, first_secret
 from runlore.domain.guard.finding import REDACTION_MARKER
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import (
+    CHANGED,
     OWN_WORDS,
     PROMPT_KINDS,
+    WORTH,
     EvidenceRef,
     JsonObject,
     JsonValue,
@@ -48,7 +50,7 @@ else:
     suspicion = LazyModule("runlore.domain.suspicion")
 
 # What compaction, dedup and capture note of where a text comes from.
-_SOURCE_NOTES = frozenset({"compacted_from", "sources_digest", OWN_WORDS})
+_SOURCE_NOTES = frozenset({"compacted_from", "sources_digest", OWN_WORDS, WORTH, CHANGED})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,7 @@ from typing import cast
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.record import STANDING_KINDS, JsonObject, JsonValue, Layer, Record, State, StateReason
-from runlore.domain.text.safe_text import is_shown
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_shown, is_storable
 
 Check = Callable[[JsonValue], str | None]
 

@@ -29,8 +29,8 @@ class FeedbackVerdict(StrEnum):
 
 def reason_of(verdict: FeedbackVerdict, run: Run, note: str) -> str:
     """The reason of a verdict's event: what was said, in which run, how that stands, and the note."""
-    told = f"{_opening(verdict, run.run_id)} ({run.status})"
-    return f"{told}: {excerpt(note, NOTE_CHARS_MAX)}" if note else told
+    opening = f"{_opening(verdict, run.run_id)} ({run.status})"
+    return f"{opening}: {excerpt(note, NOTE_CHARS_MAX)}" if note else opening
 
 
 def verdict_of(events: Sequence[RecordEvent], run_id: RunId) -> FeedbackVerdict | None:

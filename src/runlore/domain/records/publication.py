@@ -112,7 +112,6 @@ class Consequences:
 def consequences(
     candidate: Record, around: Surroundings, now: datetime, *, terms: PublishTerms = BY_HAND
 ) -> Consequences:
-    """What confirming a candidate on these terms would do, in these surroundings."""
     wrong = _wrong(candidate, around, now)
     if wrong:
         return Consequences(obstacles=wrong)

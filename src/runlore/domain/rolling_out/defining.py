@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Kind, PublishTier, Record, State
 from runlore.domain.scope import ScopeKind
@@ -27,8 +27,7 @@ from runlore.domain.skills.rollout import (
 from runlore.domain.skills.skill_saving import AUTHOR
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name
 from runlore.domain.taint import Provenance
-from runlore.domain.text.safe_text import hidden_characters
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import hidden_characters, is_storable
 
 if TYPE_CHECKING:
     from runlore.domain import suspicion

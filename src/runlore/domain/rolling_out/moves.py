@@ -47,7 +47,7 @@ from runlore.domain.skills.rollout import (
     RolloutStatus,
 )
 from runlore.domain.taint import Provenance
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 
 SHARE_MAX = 100
 # A number and how the skill stood then.

@@ -61,7 +61,6 @@ def canary_began_at(skill: PromotedSkill) -> datetime:
 
 
 def is_verified(results: tuple[Evidence, ...]) -> bool:
-    """Whether a verification among these results was successful."""
     return any(each.kind is RolloutKind.VERIFICATION and each.success for each in results)
 
 

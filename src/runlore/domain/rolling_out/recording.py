@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, Refused
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.records.audit import Act
 from runlore.domain.rolling_out.moves import with_result
@@ -130,15 +130,15 @@ def record_result(
 
 def check_marker(marker: str) -> str:
     """What a run's output has to contain, trimmed; Invalid (`promoted.marker`) where it proves nothing."""
-    told = marker.strip()
-    if not limits.MARKER_CHARS_MIN <= len(told) <= limits.MARKER_CHARS_MAX:
+    text = marker.strip()
+    if not limits.MARKER_CHARS_MIN <= len(text) <= limits.MARKER_CHARS_MAX:
         raise Invalid(
             f"a marker has {limits.MARKER_CHARS_MIN} to {limits.MARKER_CHARS_MAX} characters,"
-            f" not {len(told):,}",
+            f" not {len(text):,}",
             code="promoted.marker",
             hint="name a text that the run's final output has where it went well, and only there",
         )
-    return without_secret("the marker", told)
+    return without_secret("the marker", text)
 
 
 def _choose_execution(skill: PromotedSkill, result: Result, found: Sequence[Execution]) -> Execution:

@@ -13,14 +13,13 @@ from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.runs.input_authors import WORDS_OF, words_of
-from runlore.domain.runs.journal import REPORTED, Entry, EventType, text_of
+from runlore.domain.runs.journal import REPORTED, WORDS_OF, Entry, EventType, text_of, words_of
 from runlore.domain.runs.journal_entry import input_entry, parse_entry
 from runlore.domain.runs.transcript import Position, ToldRun
 from runlore.domain.serialization.storable_json import make_json_storable
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 from runlore.domain.timestamps import truncate
 
 _UNTOLD = "unknown"

@@ -109,8 +109,8 @@ def backoff_until(now: datetime, job: Job) -> datetime:
 
 def never_ended(job: Job) -> str:
     """What is told of a job that was claimed for the last time, and whose lease has lapsed."""
-    told = f"it was begun {limits.JOB_ATTEMPTS_MAX} times and never ended: whoever did it died or was stopped"
-    return f"{told}; before that: {job.error}" if job.error else told
+    why = f"it was begun {limits.JOB_ATTEMPTS_MAX} times and never ended: whoever did it died or was stopped"
+    return f"{why}; before that: {job.error}" if job.error else why
 
 
 def lease_lost(job: Job) -> Conflict:

@@ -97,3 +97,17 @@ def number_conflict(session_id: SessionId, *, first_number: int, next_number: in
         code="journal.number",
         hint=f"append with first_number={next_number}, or leave it out",
     )
+
+
+WORDS_OF = "words_of"
+"""The name in the metadata of an input that says so."""
+
+ANOTHER_AGENT = "another agent"
+TASK = "a task"
+
+
+def words_of(body: JsonObject) -> str:
+    """Whose words an input is; empty where they are the user's."""
+    metadata = body.get("metadata")
+    said = metadata.get(WORDS_OF) if isinstance(metadata, Mapping) else None
+    return said if isinstance(said, str) else ""

@@ -3,20 +3,29 @@
 Whole numbers only, so that the order and the scores are the same on every machine and every database. The
 clock filters (`RankFilter.now`) and never scores. Nothing here searches: an index and a loop over all records
 give the same answer through `passes` and `score_of`.
+
+Vectors add to it: similarities come as ten-thousandths of a cosine. The words decide, and meaning adds at
+most a quarter of what the best hit by words has. Why it is this rule stands in docs/decisions/0007.
 """
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from runlore.domain.json_form import JsonForm
-from runlore.domain.lazy import dataclass
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonValue, Kind, Layer, Record, Sensitivity, State
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.text.analysis import fold_text, terms_of
 from runlore.domain.timestamps import to_milliseconds
+
+if TYPE_CHECKING:
+    from runlore.domain.text import analysis
+else:
+    # Who only reads scores takes no words apart.
+    analysis = LazyModule("runlore.domain.text.analysis")
 
 # One point of a token's score stands above everything that state and recency can add.
 TOKEN_SCALE = 32
@@ -80,7 +89,7 @@ class Score:
     """The parts of a score, already scaled, so that they add up to it.
 
     `neighbours` is what words that stand beside it in its session add (`neighbour_points`), `meaning` what
-    vectors add where there are any (`domain.search.fusion`); the record's own words have no part in either.
+    vectors add where there are any (`fuse`); the record's own words have no part in either.
     """
 
     exact: int
@@ -118,8 +127,8 @@ def passes(record: Record, where: RankFilter) -> bool:
 
 def analyse_query(query: str) -> Query:
     """Read a query once. Terms beyond the limit are left out, the later ones first."""
-    terms = tuple(dict.fromkeys(terms_of(query)))[:QUERY_TERMS_MAX]
-    return Query(whole=fold_text(query), terms=terms)
+    terms = tuple(dict.fromkeys(analysis.terms_of(query)))[:QUERY_TERMS_MAX]
+    return Query(whole=analysis.fold_text(query), terms=terms)
 
 
 def score_of(
@@ -160,7 +169,7 @@ def score_of(
     Whoever has analysed the record already hands its `impacts` in.
     """
     impacts = impacts or impacts_of(record)
-    exact = bool(query.whole) and fold_text(record.summary) == query.whole
+    exact = bool(query.whole) and analysis.fold_text(record.summary) == query.whole
     summary = metadata = 0
     for term in query.terms:
         in_summary, in_metadata = impacts.summary.get(term, 0), impacts.metadata.get(term, 0)
@@ -229,14 +238,18 @@ _KNEE_EXCESS = (LENGTH_STEEPNESS - 1) * LENGTH_KNEE
 
 def impacts_of(record: Record) -> Impacts:
     """The terms of a record. A term counts once for all metadata, however often it stands there."""
-    terms = terms_of(record.summary)
+    terms = analysis.terms_of(record.summary)
     length, once = len(terms), impact(1, length=len(terms))
     summary = {
         term: once if count == 1 else impact(count, length=length) for term, count in Counter(terms).items()
     }
-    # A line break joins no words, so all strings are read at once.
-    texts = "\n".join(strings_of(record.metadata))
-    return Impacts(summary=summary, metadata=dict.fromkeys(terms_of(texts), IMPACT_METADATA))
+    metadata = dict.fromkeys(analysis.terms_of(metadata_text(record)), IMPACT_METADATA)
+    return Impacts(summary=summary, metadata=metadata)
+
+
+def metadata_text(record: Record) -> str:
+    """All strings of the metadata, to be read at once: a line break joins no words."""
+    return "\n".join(strings_of(record.metadata))
 
 
 def state_points(state: State) -> int:
@@ -249,13 +262,97 @@ def recency(age_ms: int) -> int:
     return RECENCY_MAX - bisect_right(RECENCY_STEPS_MS, age_ms)
 
 
-def strings_of(value: JsonValue) -> Iterator[str]:
+def strings_of(value: JsonValue) -> list[str]:
     """Every string in a metadata value, however deep. Keys and numbers say nothing about the content."""
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from strings_of(inner)
-    elif isinstance(value, Sequence):
-        for inner in value:
-            yield from strings_of(inner)
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for inner in value.values() for text in strings_of(inner)]
+    if isinstance(value, Sequence):
+        return [text for inner in value for text in strings_of(inner)]
+    return []
+
+
+# A cosine of 1; similarities are whole ten-thousandths.
+COSINE = 10_000
+# The most that meaning adds is the best score by words divided by this.
+SHARE = 4
+# How far above the background a similarity stands that is trusted without any word in common. Where nothing
+# stands out that far, the nearest does not count in full either.
+MARGIN = 2_500
+# What the best by meaning is measured by where no word matches anything.
+BEST_WITHOUT_WORDS = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordHit:
+    """What matches by words, with its score there. Their order, best first, decides between equals."""
+
+    key: str
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Similarities:
+    """How near things are to the query: the nearest ones, and any others that somebody asked for.
+
+    `background` is the average of all that were searched, the nearest apart: what is near by chance.
+    """
+
+    of: Mapping[str, int]
+    background: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FusedHit:
+    """One thing with the parts of its score. `similarity` is None where nobody knows it."""
+
+    key: str
+    words: int
+    meaning: int
+    similarity: int | None = None
+
+    @property
+    def total(self) -> int:
+        return self.words + self.meaning
+
+
+def fuse(
+    hits: Sequence[WordHit], similar: Similarities | None, *, limit: int | None = None
+) -> tuple[FusedHit, ...]:
+    """The hits by both, best first.
+
+        total = words
+              + best x (similarity - background) / (4 x max(nearest - background, 2500)), rounded down
+
+    where `best` is the best score by words, and nothing is added below the background. What shares no word
+    with the query is a hit where its similarity stands 2,500 above the background. Without similarities the
+    hits by words stand as they are. Equals are in the order of their words, then the nearer, then by key.
+
+    >>> words = [WordHit(key="a", total=4000), WordHit(key="b", total=3400)]
+    >>> near = Similarities(of={"a": 1500, "b": 6000, "c": 3500}, background=1000)
+    >>> [(hit.key, hit.words, hit.meaning) for hit in fuse(words, near)]
+    [('b', 3400, 1000), ('a', 4000, 100), ('c', 0, 500)]
+
+    The whole query being the text (`ranking.EXACT`) stands above everything, as it does by words alone.
+    """
+    if similar is None or not similar.of:
+        return tuple(FusedHit(key=hit.key, words=hit.total, meaning=0) for hit in hits[:limit])
+    best = max((hit.total % EXACT for hit in hits), default=BEST_WITHOUT_WORDS)
+    divisor = SHARE * max(max(similar.of.values()) - similar.background, MARGIN)
+
+    def make_hit(key: str, words: int) -> FusedHit:
+        similarity = similar.of.get(key)
+        above = 0 if similarity is None else max(0, similarity - similar.background)
+        return FusedHit(key=key, words=words, meaning=best * above // divisor, similarity=similarity)
+
+    matched = {hit.key for hit in hits}
+    nearest_first = sorted(similar.of.items(), key=lambda item: (-item[1], item[0]))
+    by_meaning = [
+        make_hit(key, 0)
+        for key, similarity in nearest_first
+        if key not in matched and similarity - similar.background >= MARGIN
+    ]
+    # Sorting keeps the order of equals: those with words first, each kind in its own order.
+    both = [*(make_hit(hit.key, hit.total) for hit in hits), *by_meaning]
+    return tuple(sorted(both, key=lambda hit: -hit.total)[:limit])

@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple, NewType, TypeVar, cast
 from runlore.domain.errors import Corrupt, Invalid, RunloreError
 from runlore.domain.json_form import Damage, JsonForm, form_of
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.domain.timestamps import format_time, parse_time
 
 ValueT = TypeVar("ValueT")
@@ -44,8 +44,8 @@ def deserialize(kind: type[ValueT], plain: object) -> ValueT:
         return cast("ValueT", _reader_of(kind)(plain))
     except _UNREADABLE as error:
         thing, code, hint = form_of(kind).damage or _DAMAGED
-        told = f"{type(error).__name__}: {error}"[:_SHOWN_CHARS_MAX]
-        raise Corrupt(f"a stored {thing} cannot be read: {told}", code=code, hint=hint) from error
+        problem = f"{type(error).__name__}: {error}"[:_SHOWN_CHARS_MAX]
+        raise Corrupt(f"a stored {thing} cannot be read: {problem}", code=code, hint=hint) from error
 
 
 def erase(value: ValueT) -> ValueT:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from runlore.domain.record import JsonValue
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 
 # Nested deeper than any event may be: what is inside is refused later, whatever it holds.
 _DEPTH_MAX = 128

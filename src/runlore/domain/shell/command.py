@@ -40,12 +40,10 @@ class ShellCommand:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The files that it is given as its input."""
         return tuple(target for operator, target in self.redirects if operator in _READING)
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The files that its output goes to."""
         return tuple(target for operator, target in self.redirects if operator in _WRITING)
 
     @property

@@ -363,13 +363,14 @@ class _Source:
                 arguments.append(self._resolve(child))
         if not program:
             return None
+        own += redirects
         return _Found(
             program,
-            tuple(arguments),
+            (*arguments, *(word for operator, word in own if not operator)),
             self._slice(node),
             pipeline,
             place,
-            (*own, *redirects),
+            tuple(each for each in own if each.operator),
             tuple(assignments),
         )
 
@@ -398,6 +399,8 @@ class _Source:
                 yield from self._redirect(child)
             else:
                 yield Redirect(operator, self._resolve(child))
+                # Of `git >file push` the grammar takes both words for files.
+                operator = operator if operator in HERE else ""
 
     def _slice(self, node: Node) -> str:
         return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")

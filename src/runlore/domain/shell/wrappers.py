@@ -1,6 +1,13 @@
-"""Programs that run another command: which of their words are theirs, and where the other command begins."""
+"""Programs that run another command: which of their words are theirs, and where the other command begins.
 
-from collections.abc import Mapping, Sequence
+What programs that only read do besides when an option says so: write a file, or run another program.
+
+A pattern such as `git log*` or `sed -n*` is meant for reading, and does not allow these options. Programs
+that write or run things by nature (`make`, `cp`) have no row: whoever allows them knows.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
 
 from runlore.domain.lazy import dataclass
 
@@ -118,11 +125,11 @@ def inner_of(program: str, arguments: Sequence[str]) -> Inner | None:
 
 
 def _shell_script(arguments: Sequence[str]) -> Inner | None:
-    for index, argument in enumerate(arguments):
+    is_script = False
+    for argument in arguments:
         if not argument.startswith(("-", "+")):
-            return None
-        if not argument.startswith("--") and "c" in argument[1:] and index + 1 < len(arguments):
-            return Inner(script=arguments[index + 1])
+            return Inner(script=argument) if is_script else None
+        is_script = is_script or (not argument.startswith("--") and "c" in argument[1:])
     return None
 
 
@@ -155,3 +162,136 @@ def _find_inner(wrapper: Wrapper, arguments: Sequence[str]) -> Inner | None:
     if index >= len(arguments):
         return None
     return Inner(words=tuple(range(index, len(arguments))), assignments=tuple(assignments))
+
+
+# Long options by their whole name, which may be cut short where they are used; single letters may be joined.
+OPTIONS: Mapping[str, str] = {
+    "bat": "--pager",
+    "curl": "-D -K -O -T -c -o --config --cookie-jar --dump-header --output --remote-name --trace"
+    " --upload-file",
+    "date": "-s --set",
+    "delta": "--pager",
+    "eslint": "-o --fix --output-file",
+    "fd": "-x -X --exec --exec-batch",
+    "file": "-C --compile",
+    "find": "-delete -exec -execdir -fls -fprint -fprint0 -fprintf -ok -okdir",
+    "git": "-c --config-env --exec-path --ext-diff --git-dir --open-files-in-pager --output"
+    " --output-directory --receive-pack --textconv --upload-pack --work-tree",
+    "gofmt": "-w",
+    "journalctl": "--cursor-file --rotate --vacuum-files --vacuum-size --vacuum-time",
+    "kubectl": "--kubeconfig",
+    "less": "-k -o -O --log-file --LOG-FILE --lesskey-src",
+    "man": "-H -P --html --pager",
+    "mypy": "--any-exprs-report --cobertura-xml-report --html-report --install-types"
+    " --junit-xml --python-executable --txt-report --xml-report --xslt-html-report --xslt-txt-report",
+    "prettier": "-w --write",
+    "psql": "-L -o --log-file --output",
+    "rsync": "-e --rsh --rsync-path",
+    "sqlite3": "-cmd -init",
+    "ssh": "-F -o",
+    "go": "-exec -o -toolexec -vettool -w",
+    "ruff": "-o --fix --output-file",
+    "rg": "--hostname-bin --pre",
+    "sort": "-o --compress-program --output",
+    "tar": "-F -I --checkpoint-action --info-script --new-volume-script --rsh-command --to-command"
+    " --use-compress-program",
+    "tree": "-o",
+    "tsc": "--outDir --outFile",
+    "wget": "-O -P -o --directory-prefix --execute --output-document --output-file --use-askpass",
+    "yq": "-i --inplace",
+}
+# An address, or two; then one letter that prints, deletes or ends; or a substitution that only prints.
+_SED_STEP = re.compile(
+    r"\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:,(?:\d+|\$|[+~]\d+|/(?:[^/\\\n]|\\.)*/I?))?)?!?\s*"
+    r"(?:[pdqPDQ=]|s(?P<by>[/|,#@])(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)[gpiI\d]*)\s*"
+)
+_DOT_COMMAND = re.compile(r"(?:^|[\n;])\s*\.[a-z]")
+_AWK_DOES = re.compile(r"[|>@]|\bsystem\b|\bgetline\b")
+
+
+def side_effect_of(name: str, arguments: Sequence[str]) -> str | None:
+    """The word by which a program that reads would write or run something; None where there is none."""
+    options = OPTIONS.get(name, "").split()
+    for word in arguments:
+        if options and any(_is_option(word, option) for option in options):
+            return word
+    special = _SPECIAL.get(name)
+    return special(arguments) if special else None
+
+
+def _is_option(word: str, option: str) -> bool:
+    name = word.partition("=")[0]
+    if option.startswith("--"):
+        return len(name) > len("--o") and option.startswith(name)
+    if len(option) > len("-x"):
+        return name == option
+    return word.startswith("-") and not word.startswith("--") and option[1] in word[1:]
+
+
+def _of_sed(arguments: Sequence[str]) -> str | None:
+    is_script = True
+    for at, word in enumerate(arguments):
+        name, _, value = word.partition("=")
+        before = arguments[at - 1] if at else ""
+        if before in ("-e", "--expression") or (is_script and not word.startswith("-")):
+            is_script, script = False, word
+        elif name == "--expression":
+            is_script, script = False, value
+        elif word in ("-n", "-E", "-r", "-s", "-u", "-z", "-e", "-nE", "-En", "-nr", "--quiet", "--silent"):
+            continue
+        elif word.startswith("-"):
+            return word
+        else:
+            continue
+        if not all(_SED_STEP.fullmatch(step) for step in re.split(r"[;\n]", script) if step.strip()):
+            return word
+    return None
+
+
+def _of_awk(arguments: Sequence[str]) -> str | None:
+    return next(
+        (
+            word
+            for word in arguments
+            if _AWK_DOES.search(word) or word.startswith(("-f", "-i", "-l", "-E", "--"))
+        ),
+        None,
+    )
+
+
+def _of_git(arguments: Sequence[str]) -> str | None:
+    """What single letters do behind some of its subcommands only."""
+    at = next((at for at, word in enumerate(arguments) if word in _GIT_LETTERS), None)
+    if at is None:
+        return None
+    letter = _GIT_LETTERS[arguments[at]]
+    return next((word for word in arguments[at:] if _is_option(word, letter)), None)
+
+
+def _of_two_files(arguments: Sequence[str]) -> str | None:
+    files = [word for word in arguments if not word.startswith("-")]
+    return files[1] if len(files) > 1 else None
+
+
+def _of_client(arguments: Sequence[str]) -> str | None:
+    """A command of the client itself: it writes files and runs programs: psql's `\\!`, sqlite3's `.shell`."""
+    return next((word for word in arguments if "\\" in word or _DOT_COMMAND.search(word)), None)
+
+
+def _of_less(arguments: Sequence[str]) -> str | None:
+    return next((word for word in arguments if word.startswith("+")), None)
+
+
+_GIT_LETTERS = {"archive": "-o", "grep": "-O", "rebase": "-x", "difftool": "-x", "clone": "-u"}
+_SPECIAL: Mapping[str, Callable[[Sequence[str]], str | None]] = {
+    "sed": _of_sed,
+    "awk": _of_awk,
+    "gawk": _of_awk,
+    "mawk": _of_awk,
+    "less": _of_less,
+    "psql": _of_client,
+    "sqlite3": _of_client,
+    "git": _of_git,
+    "uniq": _of_two_files,
+    "xxd": _of_two_files,
+}

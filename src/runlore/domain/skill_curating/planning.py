@@ -29,8 +29,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.policies.skills_policy import SkillCurationPolicy
 from runlore.domain.records.audit import Act
 from runlore.domain.skill import Skill, SkillId, SkillMove
-from runlore.domain.skill_curating.merging import MergedSize, is_suspicious, merge_skills
-from runlore.domain.skill_curating.parts import BodyPart, parts_of
+from runlore.domain.skill_curating.merging import BodyPart, MergedSize, is_suspicious, merge_skills, parts_of
 from runlore.domain.skills.skill_curation import (
     NOTHING_PUT_BACK,
     CurationAction,
@@ -126,7 +125,6 @@ def _doing(part: BodyPart) -> Doing:
 
 
 def _code_of(text: str) -> list[str]:
-    """The code of the steps, in its order."""
     lines, is_block = list[str](), False
     for line in text.split("\n"):
         found = _STEP.match(line)

@@ -3,10 +3,24 @@
 A file is refused only where nothing sensible can be made of it: without a name or a description, or too
 large. Its folder's name is the skill's where it can be one, whatever the file calls itself: two files of one
 name in two folders stay two skills. Fields that the specification does not have are kept among the metadata.
+
+What a skill's file says beyond the fields of the Agent Skills specification: keys of its `metadata`.
+
+| key | what |
+| --- | --- |
+| `version`, `author` | of the document |
+| `runlore-topics`, `runlore-actions` | the trigger's words, separated by spaces |
+| `runlore-auto-load` | `true` or `false` |
+| `runlore-quality` | `draft`, `imported`, `manual` or `promoted` |
+| `runlore-untrusted`, `runlore-needs-review` | `true`, where it is so |
+| `runlore-sources` | what it was read from, separated by spaces |
+
+Several words stand in one line: white space inside a word is written as its code, such as `%20`.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TypeAlias, Union
 
@@ -14,23 +28,46 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Quality, SkillDocument
-from runlore.domain.skill_document.keys import (
-    ACTIONS,
-    AUTHOR,
-    AUTO_LOAD,
-    NEEDS_REVIEW,
-    OWN_KEYS,
-    QUALITY,
-    SOURCES,
-    TOPICS,
-    UNTRUSTED,
-    VERSION,
-    words_in,
-)
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name, slug
 from runlore.domain.taint import TRUSTED, Provenance
-from runlore.domain.text.safe_text import escape, hidden_characters
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import escape, hidden_characters, is_storable
+
+FENCE = "---"
+VERSION, AUTHOR = "version", "author"
+TOPICS, ACTIONS = "runlore-topics", "runlore-actions"
+AUTO_LOAD, QUALITY = "runlore-auto-load", "runlore-quality"
+_OF_USER = frozenset({"", "trusted", "user", "manual", "local"})
+UNTRUSTED, NEEDS_REVIEW, SOURCES = "runlore-untrusted", "runlore-needs-review", "runlore-sources"
+# Keys of the metadata that are fields of a document or of its provenance.
+OWN_KEYS = frozenset(
+    {VERSION, AUTHOR, TOPICS, ACTIONS, AUTO_LOAD, QUALITY, UNTRUSTED, NEEDS_REVIEW, SOURCES},
+)
+EMPTY_WORD = "%"
+
+# What would end a word of a list, or could be read as the code of another character.
+_CODED = re.compile(r"[\s%]")
+_CODES = re.compile(r"(?:%[0-9A-F]{2})+")
+
+
+def words_in(text: str) -> tuple[str, ...]:
+    """The words of a list as it is written in one line."""
+    return tuple("" if word == EMPTY_WORD else _CODES.sub(_decode, word) for word in text.split())
+
+
+def one_line(words: Iterable[str]) -> str:
+    return " ".join(_CODED.sub(_code, word) or EMPTY_WORD for word in words)
+
+
+def _code(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode())
+
+
+def _decode(match: re.Match[str]) -> str:
+    try:
+        return bytes.fromhex(match[0].replace("%", "")).decode()
+    except UnicodeDecodeError:
+        return match[0]
+
 
 FrontValue: TypeAlias = Union[str, Sequence["FrontValue"], Mapping[str, "FrontValue"]]  # noqa: UP007
 
@@ -190,7 +227,8 @@ def _metadata(front: Mapping[str, FrontValue], reading: _Reading) -> dict[str, s
 
 
 def _take_trigger(block: Mapping[str, FrontValue], metadata: dict[str, str]) -> None:
-    """The form of an older agent: a trigger, `auto_load` and `quality` in a block of its own."""
+    """The form of an older agent: a trigger, `auto_load`, `quality` and where it comes from in a block of its
+    own. What is said of that taints, unless it says that it is the user's."""
     trigger = block.get("trigger", {})
     words = trigger if isinstance(trigger, Mapping) else {}
     written = {
@@ -198,10 +236,20 @@ def _take_trigger(block: Mapping[str, FrontValue], metadata: dict[str, str]) -> 
         ACTIONS: words.get("action", words.get("actions", "")),
         AUTO_LOAD: block.get("auto_load", ""),
         QUALITY: block.get("quality", ""),
+        UNTRUSTED: "" if _is_users(block.get("provenance", "")) else "true",
+        NEEDS_REVIEW: block.get("needs_review", ""),
+        SOURCES: block.get("sources", ""),
     }
     for key, value in written.items():
         if value:
             metadata.setdefault(key, _as_text(value, separator=" "))
+
+
+def _is_users(said: FrontValue) -> bool:
+    if isinstance(said, Mapping):
+        flags = (said.get("untrusted", ""), said.get("needs_review", ""))
+        return all(_as_text(flag).strip().lower() in _FALSE for flag in flags)
+    return _as_text(said).strip().lower() in _OF_USER
 
 
 def _words(line: str, what: str, reading: _Reading) -> tuple[str, ...]:

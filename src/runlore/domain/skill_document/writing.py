@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.skill import SkillDocument
-from runlore.domain.skill_document.keys import (
+from runlore.domain.skill_document.reading import (
     ACTIONS,
     AUTHOR,
     AUTO_LOAD,
@@ -26,7 +26,7 @@ from runlore.domain.skill_document.keys import (
 )
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name
 from runlore.domain.taint import TRUSTED, Provenance
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 
 # Fixed ranges and no categories: every Python writes the same bytes. Controls, blanks, joiners, what reorders
 # a line, variation selectors, private and unassigned planes, halves of pairs.
@@ -107,7 +107,7 @@ def _own_metadata(document: SkillDocument, provenance: Provenance) -> dict[str, 
 
 def _fit_sources(sources: tuple[str, ...]) -> str:
     """As many as a file has room for, whole ones."""
-    told: list[str] = []
+    fitting: list[str] = []
     left = limits.SKILL_FILE_SOURCES_CHARS_MAX
     for source in sources:
         line = one_line((source,))
@@ -115,8 +115,8 @@ def _fit_sources(sources: tuple[str, ...]) -> str:
         if left < 0:
             break
         if is_storable(source):
-            told.append(line)
-    return " ".join(told)
+            fitting.append(line)
+    return " ".join(fitting)
 
 
 def _quote(text: str) -> str:

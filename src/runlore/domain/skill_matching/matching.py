@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runlore.domain.skill import Skill, SkillDocument, SkillId
-from runlore.domain.skill_matching.profiles import profile_of
-from runlore.domain.skill_matching.requests import request_of
-from runlore.domain.skill_matching.scoring import WordMatch, collection_of, floor_of, is_evident, parts_of
-from runlore.domain.skill_matching.words import Reader
+from runlore.domain.skill_matching.scoring import (
+    WordMatch,
+    collection_of,
+    floor_of,
+    is_evident,
+    parts_of,
+    profile_of,
+)
+from runlore.domain.skill_matching.words import Reader, request_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +33,7 @@ class Slots(Protocol):
     """How many skills a turn has room for, as the skills policy says it."""
 
     @property
-    def max_auto_load(self) -> int:
-        """How many are always there."""
-        ...
+    def max_auto_load(self) -> int: ...
 
     @property
     def max_lazy_slots(self) -> int:

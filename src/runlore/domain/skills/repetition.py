@@ -16,7 +16,6 @@ from runlore.domain.record import EvidenceRef, Kind, Proposal, Record, Sensitivi
 from runlore.domain.records.admission import Draft
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.skill import Skill
-from runlore.domain.suggesting.fixes import BECAME
 from runlore.domain.suggestion import Suggestion, pattern_digest
 from runlore.domain.taint import inherit
 from runlore.domain.text.excerpt import excerpt
@@ -33,7 +32,7 @@ def draft_of_suggestion(suggestion: Suggestion) -> Draft | None:
     runs = {each.run_id for each in suggestion.evidence}
     if not is_repeated(sessions=suggestion.sessions, runs=len(runs)):
         return None
-    if suggestion.heuristic is Heuristic.ERROR_RECOVERY or _is_fix_of_several(suggestion):
+    if suggestion.heuristic is Heuristic.ERROR_RECOVERY:
         # What went wrong and what put it right, as the overview says it.
         lines = suggestion.body.splitlines()
         behind = lines[lines.index(_OVERVIEW) + 1 :] if _OVERVIEW in lines else []
@@ -58,7 +57,6 @@ def scope_of(projects: Iterable[str]) -> Scope:
 
 
 def scope_of_suggestion(suggestion: Suggestion) -> Scope:
-    """Where what a suggestion proposes belongs."""
     return scope_of(each.project for each in suggestion.evidence)
 
 
@@ -90,7 +88,6 @@ def digests_of(suggestion: Suggestion, kind: Kind) -> tuple[str, ...]:
 
 
 def procedure_digest(pattern: str) -> str:
-    """By what the procedure of a pattern is known."""
     return _digest(Kind.PROCEDURE, pattern_digest(pattern))
 
 
@@ -112,22 +109,18 @@ def finding_of(episodes: Sequence[Record], scope: Scope) -> Draft:
     """The fact that equal episodes or notes come to, the latest of them first."""
     latest = episodes[0]
     text = finding_of_note(latest.summary) if latest.kind is Kind.SCRATCH else latest.summary
-    told = semantic_key(text).text
+    key_text = semantic_key(text).text
     is_sensitive = any(each.sensitivity is Sensitivity.SENSITIVE for each in episodes)
     return Draft(
         kind=Kind.FACT,
         summary=text,
         scope=scope,
-        metadata={"origin": ORIGIN, DIGEST: _digest(Kind.FACT, f"{scope} {told}")},
+        metadata={"origin": ORIGIN, DIGEST: _digest(Kind.FACT, f"{scope} {key_text}")},
         sensitivity=Sensitivity.SENSITIVE if is_sensitive else Sensitivity.NORMAL,
         source=Source(record_ids=tuple(each.record_id for each in episodes)),
         provenance=inherit(each.provenance for each in episodes),
         proposal=Proposal.EPISODES,
     )
-
-
-def _is_fix_of_several(suggestion: Suggestion) -> bool:
-    return suggestion.heuristic is Heuristic.CROSS_SESSION and BECAME in suggestion.pattern
 
 
 def _draft(suggestion: Suggestion, kind: Kind, summary: str) -> Draft:

@@ -10,7 +10,7 @@ from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.skills.skill_curation import CurationPlan
 from runlore.domain.suspicion import suspicions
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 
 COMMENT_CHARS_MAX = 600
 ACTIONS_TOLD_MAX = 40
@@ -54,6 +54,6 @@ def comment_in(output: JsonObject) -> str:
     said = output.get("comment")
     if not isinstance(said, str) or len(said) > COMMENT_CHARS_MAX:
         return ""
-    told = " ".join(said.split())
-    is_sound = is_storable(told) and first_secret(told) is None and not suspicions(told)
-    return told if is_sound else ""
+    comment = " ".join(said.split())
+    is_sound = is_storable(comment) and first_secret(comment) is None and not suspicions(comment)
+    return comment if is_sound else ""

@@ -66,8 +66,8 @@ def commands_in(texts: Iterable[str]) -> Iterator[StepCommand]:
 def words_of(command: StepCommand) -> tuple[str, ...]:
     """The words that tell what a command is about: program, subcommands and tasks, and no flag or value."""
     words = (word for word in command.form.split() if not word.startswith(("-", "<")))
-    told = (slug(word) for word in words if word not in RUNNING)
-    return tuple(dict.fromkeys(word for word in told if is_keyword(word)))
+    slugs = (slug(word) for word in words if word not in RUNNING)
+    return tuple(dict.fromkeys(word for word in slugs if is_keyword(word)))
 
 
 def is_keyword(word: str) -> bool:
@@ -81,5 +81,5 @@ def is_keyword(word: str) -> bool:
 
 
 def _keep_keywords(words: Iterable[str], most: int) -> tuple[str, ...]:
-    told = (slug(word) for word in words)
-    return tuple(dict.fromkeys(word for word in told if is_keyword(word)))[:most]
+    slugs = (slug(word) for word in words)
+    return tuple(dict.fromkeys(word for word in slugs if is_keyword(word)))[:most]

@@ -61,7 +61,6 @@ class SavingDecision:
 
     @property
     def reason(self) -> str:
-        """All that speaks against it, in one line."""
         return "; ".join(self.against)
 
 

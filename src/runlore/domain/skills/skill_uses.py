@@ -22,15 +22,14 @@ from runlore.domain.detectors.mining import TIMELESS, NumberedTranscriptEvent
 from runlore.domain.detectors.outcome import failing_line, judge_results, output_text
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.runs.input_authors import words_of
-from runlore.domain.runs.journal import EventType, text_of
+from runlore.domain.runs.journal import EventType, text_of, words_of
 from runlore.domain.runs.transcript import ToldRun, TranscriptAgent
 from runlore.domain.shell import Script, ShellCommand, script_of, script_of_words
 from runlore.domain.suggesting.naming import is_valid_name
 from runlore.domain.taint_sources.calls import commands_of_call
-from runlore.domain.taint_sources.kinds import words
 from runlore.domain.taint_sources.reading import NumberedEvent
 from runlore.domain.taint_sources.tools import is_batch, runs_commands
+from runlore.domain.text.word_tables import words
 
 FILE_NAME = "SKILL.md"
 # The folders in which agents look for skills, by their last two names, and Runlore's own.
@@ -173,8 +172,8 @@ def _argument_name(arguments: JsonValue) -> str:
         arguments = _parse_arguments(arguments)
     if not isinstance(arguments, Mapping):
         return ""
-    told = {str(key).lower(): value for key, value in islice(arguments.items(), TEXTS_MAX)}
-    given = next((value for key in _NAME_KEYS if isinstance(value := told.get(key), str)), "")
+    by_name = {str(key).lower(): value for key, value in islice(arguments.items(), TEXTS_MAX)}
+    given = next((value for key in _NAME_KEYS if isinstance(value := by_name.get(key), str)), "")
     return _name(given)
 
 
@@ -283,11 +282,11 @@ def _edits(program: str, command: ShellCommand) -> bool:
 
 def _of_openskills(command: ShellCommand) -> Iterator[str]:
     """`openskills read NAME`, by itself or through a package runner."""
-    told = command.words
-    for place, word in enumerate(told[:_WRAPPED_MAX]):
+    words = command.words
+    for place, word in enumerate(words[:_WRAPPED_MAX]):
         is_it = word.rpartition("/")[2].partition("@")[0] == _OPENSKILLS
-        if is_it and told[place + 1 : place + 2] == ("read",):
-            given = (name for each in told[place + 2 :] for name in each.split(","))
+        if is_it and words[place + 1 : place + 2] == ("read",):
+            given = (name for each in words[place + 2 :] for name in each.split(","))
             yield from islice(filter(is_valid_name, given), TEXTS_MAX)
             return
 

@@ -21,7 +21,6 @@ class Skip:
 
 
 def skip_of(stored: StoredSuggestion) -> Skip | None:
-    """The skips of a suggestion; None where there are none."""
     if stored.skipped_at is None or stored.times_skipped < 1:
         return None
     return Skip(times=stored.times_skipped, at=stored.skipped_at)

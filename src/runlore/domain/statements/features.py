@@ -63,7 +63,10 @@ class SentenceFeatures:
         )
         self.language = language
         self.is_request = not is_question and bool(
-            is_polite or Opening.COMMAND in openings or cues & {Cue.OBLIGATION, Cue.CARE}
+            is_polite
+            or Opening.COMMAND in openings
+            or cues & {Cue.OBLIGATION, Cue.CARE}
+            or _is_listed(sentence.plain)
         )
         self.is_of_place = Cue.PLACE in cues or (
             Cue.WORKFLOW not in cues and _CODE.search(sentence.text) is not None
@@ -117,6 +120,10 @@ def _shape(sentence: MessageSentence) -> list[str]:
     return [name for name, holds in checks.items() if holds]
 
 
+def _is_listed(plain: str) -> bool:
+    """Whether it is a list of numbered steps: whoever writes one down asks for them."""
+    return len(_NUMBERED.findall(plain)) >= _NUMBERED_MIN
+
+
 def _is_steps(plain: str) -> bool:
-    is_listed = len(_NUMBERED.findall(plain)) >= _NUMBERED_MIN
-    return is_listed or len([part for part in _CLAUSE.split(plain) if part.strip()]) >= _STEPS_MIN
+    return _is_listed(plain) or len([part for part in _CLAUSE.split(plain) if part.strip()]) >= _STEPS_MIN

@@ -6,6 +6,8 @@ from enum import StrEnum
 from runlore.domain.record import OWN_WORDS, Origin, Record
 from runlore.domain.statements.weights import WEIGHTS
 
+_REASONS_SHOWN = 2
+
 
 class Rank(StrEnum):
     """How a candidate in the user's own words stands in the review list: shown, or folded under the rest."""
@@ -31,11 +33,18 @@ def sessions_of(record: Record) -> int:
 
 def confidence_reasons(record: Record, *, with_points: bool = True) -> Iterator[str]:
     """The parts that the confidence of a candidate in the user's own words is made of, in words; of one that
-    a model found, which model, and where. `with_points` says how much each counts."""
+    a model found, which model, and where. `with_points` says how much each counts; without them only what
+    speaks for it most is told."""
     noted = record.metadata.get(OWN_WORDS) if rank_of(record) is not None else None
     if isinstance(noted, Mapping) and noted.get("read_by"):
         yield f"{noted['read_by']} found it where the user says: {noted.get('quote')}"
     parts = noted.get("parts") if isinstance(noted, Mapping) else None
-    for name, points in parts.items() if isinstance(parts, Mapping) else ():
-        if name in WEIGHTS and isinstance(points, int):
-            yield f"{WEIGHTS[name][1]} ({points:+})" if with_points else WEIGHTS[name][1]
+    counted = [
+        (points, WEIGHTS[name][1])
+        for name, points in (parts.items() if isinstance(parts, Mapping) else ())
+        if name in WEIGHTS and isinstance(points, int)
+    ]
+    if not with_points:
+        counted = sorted((each for each in counted if each[0] > 0), reverse=True)[:_REASONS_SHOWN]
+    for points, reason in counted:
+        yield f"{reason} ({points:+})" if with_points else reason

@@ -1,9 +1,10 @@
-"""What a model is shown of sessions, and which statements and procedures that it names are kept (SKL-20).
+"""Which statements and procedures that a model finds in sessions are kept (SKL-20).
 
 A model's answer is a stranger's text. Each item names the message that it rests on. A statement quotes it: a
 quote that the user has not written there, or that is somebody else's text, throws it out. A procedure lists
-commands that ran in that order and succeeded; a fix names an error that was met too. Each is looked at alone,
-and what is thrown out is counted.
+calls that were made in that order and succeeded, and steps in the user's words; a fix names an error that was
+met too. Each is looked at
+alone, and what is thrown out is counted.
 """
 
 import re
@@ -11,28 +12,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 
 from runlore.domain import limits
-from runlore.domain.detectors.mined import Outcome, Step
-from runlore.domain.detectors.recovery_texts import is_about_code
 from runlore.domain.guard import first_secret
 from runlore.domain.learning.extraction import confidence_of
 from runlore.domain.learning.own_words import fold_quote
-from runlore.domain.privacy.redaction import redact_beginning, redact_text
-from runlore.domain.prompts.injected import strip_injected, without_notes
-from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.record import JsonObject, JsonValue, Kind
-from runlore.domain.run import RunId
-from runlore.domain.runs.journal import EventType, text_of
 from runlore.domain.scope import ScopeKind
 from runlore.domain.session import SessionId
-from runlore.domain.statements.sentences import own_text
-from runlore.domain.statements.user_messages import UserMessage, UserMessageCollector
+from runlore.domain.statements.passages import MessageBatch, Passage
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name
 from runlore.domain.suspicion import suspicions
 from runlore.domain.text.analysis import terms_of
-from runlore.domain.text.excerpt import excerpt
 from runlore.domain.text.inline_spans import mask_spans, quotations
 from runlore.domain.text.safe_text import hidden_characters
 
@@ -44,29 +35,20 @@ KINDS: Mapping[str, Kind] = {
     "fact": Kind.FACT,
 }
 SCOPES: Mapping[str, ScopeKind] = {"user": ScopeKind.PERSONA, "project": ScopeKind.PROJECT}
-CONFIDENCE_MIN = 50
-"""What a model itself takes for less likely than not is left out."""
+CONFIDENCE_MIN = 60
+"""What a model itself takes for less than likely is left out: of such items hardly any lasts."""
 
-SESSIONS_MIN = 3
-"""A request that is found in fewer sessions is not said to come back."""
-
-_SAID_CHARS_MAX = 1_500
-_BEFORE_CHARS_MAX = 400
-_COMMAND_CHARS_MAX = 160
-_COMMANDS_MAX, _FAILURES_MAX, _ERROR_CHARS_MAX = 12, 6, 160
-# A text that is handed to a command, and what only cuts short what it prints.
-_QUOTED = re.compile(r"\"(?:\\.|[^\"\\]){0,20000}\"|'[^']{0,20000}'", re.DOTALL)
-_WRITTEN_CHARS_MIN = 40
-_CUTTING = re.compile(r"\s*2>&1|\s*\|\s*(?:head|tail)(?: -\S+)*(?= *(?:$|[;|&]))")
-_PASSAGES_PER_RUN_MAX = 40
 _STEPS_MIN, _STEPS_MAX = 2, 20
 _STATEMENT_CHARS_MAX = 300
 _BACKED_MIN = 0.5
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 # What only its exact letters tell: code, a path, an address, a number.
 _EXACT = re.compile(r"`[^`]+`|\S*[/_\d@]\S*|\S+\.\w{2,}")
-_PARAMETER = re.compile(r"<[a-z][a-z0-9-]{0,30}>")
-_VALUE = r"(?:\"[^\"]*\"|'[^']*'|[^\s\"']+)"
+_PARAMETER = re.compile(r"<[A-Za-z][\w-]{0,40}>")
+_PARAMETERS_PER_WORD_MAX = 2
+# A command up to the next one of its line, and a word of it; what is quoted is never divided.
+_SIMPLE = re.compile(r"(?:\"(?:\\.|[^\"\\])*\"|'[^']*'|\\.|[^;&'\"\\]|(?<!&)&(?!&))+")
+_SHELL_WORD = re.compile(r"(?:\"(?:\\.|[^\"\\])*\"|'[^']*'|\\.|[^\s'\"\\])+")
 
 
 def _items(properties: Mapping[str, JsonObject], required: Sequence[str]) -> JsonObject:
@@ -120,173 +102,6 @@ class Thrown(StrEnum):
     UNSURE = "too unsure"
     TEXT = "a text that cannot be kept"
     REPEATED = "said before in the answer"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Passage:
-    """A message of the user with what stood around it: `own` is what of it is surely the user's and is shown,
-    `before` what the agent had said or tried, `ran` the commands that followed and succeeded, `failed` those
-    that did not, each with its error. `sessions` is in how many sessions the same was asked for."""
-
-    message: UserMessage
-    own: str
-    before: str = ""
-    ran: tuple[str, ...] = ()
-    failed: tuple[tuple[str, str], ...] = ()
-    project: str = ""
-    day: str = ""
-    sessions: int = 0
-
-    @cached_property
-    def tokens(self) -> int:
-        """About how many tokens it takes in a request."""
-        failed = (text for pair in self.failed for text in pair)
-        return 20 + sum(map(estimate, (self.own, self.before, *self.ran, *failed)))
-
-
-class PassageCollector:
-    """Hears the runs of one session in order, for what their user said with what stood around it. `spoken` is
-    what the agent said last."""
-
-    def __init__(self, *, session_id: SessionId, project: str, personal: bool) -> None:
-        self._session_id = session_id
-        self._project = project
-        self._personal = personal
-        self.spoken = ""
-
-    def hear_run(
-        self,
-        run_id: RunId,
-        events: Iterable[tuple[int, EventType, JsonObject]],
-        steps: Sequence[Step] = (),
-        *,
-        day: str = "",
-    ) -> tuple[Passage, ...]:
-        """The passages of the next run."""
-        listener = UserMessageCollector(session_id=self._session_id, run_id=run_id)
-        before: list[str] = []
-        calls: dict[str, str] = {}
-        for number, kind, body in events:
-            call_id = str(body.get("call_id"))
-            if kind is EventType.ASSISTANT_MESSAGE:
-                self.spoken = text_of(body).strip() or self.spoken
-            elif kind is EventType.TOOL_CALL:
-                calls[call_id] = f"{body.get('name')} {body.get('arguments')}"
-            listener.hear(number, kind, body)
-            if len(listener.said) > len(before):
-                before.append(calls.get(call_id, "") if kind is EventType.TOOL_RESULT else self.spoken)
-        heard = [pair for pair in zip(listener.said, before, strict=True) if not pair[0].foreign_tool]
-        ends = [*(said.event_number for said, _ in heard[1:]), limits.NUMBER_MAX]
-        return tuple(
-            Passage(
-                message=said,
-                own=own,
-                before=self._shorten(around, is_end=not said.is_refusal),
-                ran=_commands([step for step in steps if said.event_number < step.number < end]),
-                failed=_failures([step for step in steps if said.event_number < step.number < end]),
-                project=self._project,
-                day=day,
-            )
-            for (said, around), end in zip(heard, ends, strict=False)
-            if (own := self._own(said))
-        )[:_PASSAGES_PER_RUN_MAX]
-
-    def _own(self, said: UserMessage) -> str:
-        own = without_notes(own_text(strip_injected(said.text))).strip()
-        if not _LETTERS.search(own):
-            return ""
-        return excerpt(redact_beginning(own, personal=self._personal).text, _SAID_CHARS_MAX)
-
-    def _shorten(self, text: str, *, is_end: bool) -> str:
-        """What stood before a message: of what the agent said the end, of a call the beginning."""
-        plain = " ".join(strip_injected(text).split())
-        cut = plain[-_BEFORE_CHARS_MAX:] if is_end else plain[:_BEFORE_CHARS_MAX]
-        return redact_text(cut, personal=self._personal).text
-
-
-def _commands(steps: Iterable[Step]) -> tuple[str, ...]:
-    """The commands that did something and succeeded, each once."""
-    done = (step for step in steps if step.outcome is Outcome.SUCCEEDED and not step.is_looking)
-    ran = dict.fromkeys(map(_command, done))
-    return tuple(text for text in ran if text and len(text) <= _COMMAND_CHARS_MAX)[:_COMMANDS_MAX]
-
-
-def _failures(steps: Iterable[Step]) -> tuple[tuple[str, str], ...]:
-    """The commands that failed, with the line that says why, each error once. What is about the code of the
-    moment puts nothing right."""
-    failed = (step for step in steps if step.outcome is Outcome.FAILED and step.error and not step.is_looking)
-    found = {
-        excerpt(step.error, _ERROR_CHARS_MAX): _command(step)[:_COMMAND_CHARS_MAX]
-        for step in failed
-        if not is_about_code(step.error)
-    }
-    return tuple((command, error) for error, command in found.items())[:_FAILURES_MAX]
-
-
-def _command(step: Step) -> str:
-    """A command in one line, what is written in it left out: a message, the text of a pull request."""
-    short = _QUOTED.sub(lambda found: "<text>" if len(found[0]) > _WRITTEN_CHARS_MIN else found[0], step.text)
-    lines = (" ".join(_CUTTING.sub("", line.rstrip("\\")).split()) for line in short.splitlines())
-    return " ; ".join(filter(None, lines)) if "<<" not in short else ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MessageBatch:
-    """Messages that are asked about together. A message is known by its place among them, from 1 on."""
-
-    passages: tuple[Passage, ...]
-
-    @property
-    def runs(self) -> tuple[RunId, ...]:
-        """The runs that it is about, each whole."""
-        return tuple(dict.fromkeys(each.message.run_id for each in self.passages))
-
-    @property
-    def sessions(self) -> tuple[SessionId, ...]:
-        return tuple(dict.fromkeys(each.message.session_id for each in self.passages))
-
-    @property
-    def document(self) -> dict[str, JsonValue]:
-        """What a model is shown."""
-        sessions: list[JsonValue] = []
-        for session_id in self.sessions:
-            those = [
-                (place, each)
-                for place, each in enumerate(self.passages, start=1)
-                if each.message.session_id == session_id
-            ]
-            first = those[0][1]
-            messages: list[JsonValue] = [_message(place, each) for place, each in those]
-            sessions.append({"project": first.project, "day": first.day, "messages": messages})
-        return {"sessions": sessions}
-
-
-def _message(place: int, passage: Passage) -> dict[str, JsonValue]:
-    told: dict[str, JsonValue] = {"id": place, "said": passage.own}
-    if passage.before:
-        told["refused_call" if passage.message.is_refusal else "agent_before"] = passage.before
-    if passage.sessions >= SESSIONS_MIN:
-        told["asked_in_sessions"] = passage.sessions
-    if passage.ran:
-        told["commands_after"] = list(passage.ran)
-    if passage.failed:
-        told["failures_after"] = [{"command": command, "error": error} for command, error in passage.failed]
-    return told
-
-
-def batches_of(runs: Iterable[Sequence[Passage]], *, tokens_max: int) -> Iterator[MessageBatch]:
-    """Runs in batches that fit, in order. A run is never divided: one that is too long goes alone."""
-    taken: list[Passage] = []
-    tokens = 0
-    for run in runs:
-        more = sum(each.tokens for each in run)
-        if taken and tokens + more > tokens_max:
-            yield MessageBatch(passages=tuple(taken))
-            taken, tokens = [], 0
-        taken += run
-        tokens += more
-    if taken:
-        yield MessageBatch(passages=tuple(taken))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,7 +181,7 @@ def _statement(batch: MessageBatch, item: Mapping[str, JsonValue]) -> ReadStatem
     if passage is None:
         return Thrown.MESSAGE
     known, confidence = KINDS.get(kind.strip().casefold()), confidence_of(item.get("confidence"))
-    said, told = " ".join(quote.split()), " ".join(text.split())
+    said, told = _as_written(quote, passage.own), " ".join(text.split())
     kept = told if _is_backed(told, passage) else said
     reason = find_quote_problem(passage, quote) or _find_text_problem(kept, confidence)
     if reason is not None or known is None:
@@ -375,6 +190,13 @@ def _statement(batch: MessageBatch, item: Mapping[str, JsonValue]) -> ReadStatem
     return ReadStatement(
         passage=passage, quote=said, text=kept, kind=known, scope=scope, confidence=confidence
     )
+
+
+def _as_written(quote: str, own: str) -> str:
+    """A quote as it stands in the message, whatever the model made of its signs."""
+    words = map(re.escape, fold_quote(quote).split())
+    found = re.search(r"\W+".join(words), own, re.IGNORECASE)
+    return " ".join((found[0] if found else quote).split())
 
 
 def _find_text_problem(text: str, confidence: int) -> Thrown | None:
@@ -405,11 +227,16 @@ def _is_backed(text: str, passage: Passage) -> bool:
     if not text or len(text) > _STATEMENT_CHARS_MAX or suspicions(text) or hidden_characters(text):
         return False
     around = f"{passage.own} {passage.before} {passage.project}"
-    plain = fold_quote(around)
-    if not all(fold_quote(each.strip("`'\"(),;:")) in plain for each in _EXACT.findall(text)):
+    if not _is_exact(text, around):
         return False
     terms, known = set(terms_of(text)) - _ABOUT, set(terms_of(around))
     return bool(terms) and len(terms & known) >= _BACKED_MIN * len(terms)
+
+
+def _is_exact(text: str, around: str) -> bool:
+    """Whether what only its exact letters tell in a text stands in what it was made of."""
+    plain = " ".join(around.split()).casefold()
+    return all(each.strip("`'\"(),;:.").casefold() in plain for each in _EXACT.findall(text))
 
 
 # What sentences about users and projects begin with.
@@ -441,47 +268,69 @@ def _procedure(batch: MessageBatch, item: Mapping[str, JsonValue]) -> ReadProced
         return Thrown.MESSAGE
     told = tuple(" ".join(str(step).split()) for step in steps)
     error = " ".join(str(item.get("error") or "").split())
-    is_right = (1 if error else _STEPS_MIN) <= len(told) <= _STEPS_MAX and _was_run(told, shown)
+    calls = [step for step in told if all(find_quote_problem(each, step) for each in shown)]
+    is_right = (1 if error else _STEPS_MIN) <= len(told) <= _STEPS_MAX and _was_run(calls, shown)
     if not is_right or (error and not _was_met(error, shown)):
         return Thrown.COMMAND if not is_right else Thrown.ERROR
     about = " ".join(when.split())
     is_named = is_valid_name(name) and not is_reserved(name)
     texts = (about, *told, *([error] if error else []))
     is_safe = all(map(_is_keepable, texts)) and not suspicions(f"{about}\n{error}")
-    if not is_named or not is_safe or _EXACT.search(about):
+    around = " ".join(text for each in shown for text in (each.own, each.before, each.project, *each.ran))
+    if not is_named or not is_safe or not _is_exact(about, around):
         return Thrown.TEXT
     return ReadProcedure(name=name, when=about, passages=tuple(dict.fromkeys(shown)), steps=told, error=error)
 
 
 def _was_met(error: str, passages: Iterable[Passage]) -> bool:
-    """Whether a command failed with this after one of these messages."""
-    met = (fold_quote(told) for passage in passages for _, told in passage.failed)
-    return any(fold_quote(error) in told for told in met)
+    """Whether a call failed with this after one of these messages: word for word, but for parameters."""
+    met = {told for passage in passages for _, told in passage.calls if told}
+    wanted = error.split()
+    return any(
+        fold_quote(error) in fold_quote(told)
+        or any(
+            all(map(_is_like, wanted, words[place:]))
+            for words in [told.split()]
+            for place in range(len(words) - len(wanted) + 1)
+        )
+        for told in met
+    )
 
 
 def _was_run(steps: Sequence[str], passages: Sequence[Passage]) -> bool:
     """Whether the steps ran in this order in one of the sessions, other commands between them or not."""
-    by_session: dict[SessionId, list[str]] = {}
+    wanted = [command for step in steps for command in _simple_commands(step)]
+    by_session: dict[SessionId, list[list[str]]] = {}
     for each in sorted(passages, key=lambda passage: passage.message.event_number):
-        by_session.setdefault(each.message.session_id, []).extend(each.ran)
-    return any(_is_within(steps, ran) for ran in by_session.values())
+        commands = (command for text in each.ran for command in _simple_commands(text))
+        by_session.setdefault(each.message.session_id, []).extend(commands)
+    return any(_is_within(wanted, ran) for ran in by_session.values())
 
 
-def _is_within(steps: Sequence[str], ran: Sequence[str]) -> bool:
+def _simple_commands(line: str) -> list[list[str]]:
+    """The words of each command of a line; all of it is one where a quotation does not end."""
+    parts = _SIMPLE.findall(line)
+    is_whole = sum(map(len, parts)) + len(re.findall(r"[;&]", line)) >= len(line)
+    words = (_SHELL_WORD.findall(part) for part in parts) if is_whole else [line.split()]
+    return [each for each in words if each]
+
+
+def _is_within(wanted: Iterable[Sequence[str]], ran: Iterable[Sequence[str]]) -> bool:
     left = iter(ran)
-    return all(any(_step_pattern(step).fullmatch(text) for text in left) for step in steps)
+    return all(any(_is_command_like(command, each) for each in left) for command in wanted)
 
 
-def _step_pattern(step: str) -> re.Pattern[str]:
-    """What a step matches: itself, with any value in the place of a parameter. A program is no parameter."""
-    parts: list[str] = []
-    place = 0
-    for found in _PARAMETER.finditer(step):
-        if found.start() == 0:
-            continue
-        parts += re.escape(step[place : found.start()]), _VALUE
-        place = found.end()
-    return re.compile("".join([*parts, re.escape(step[place:])]))
+def _is_command_like(command: Sequence[str], ran: Sequence[str]) -> bool:
+    """Whether a command is one that ran, with values in the place of its parameters. A program is none."""
+    is_program_same = command[0] == ran[0]
+    return is_program_same and len(command) == len(ran) and all(map(_is_like, command, ran))
+
+
+def _is_like(word: str, written: str) -> bool:
+    literals = _PARAMETER.split(word)
+    if not 1 < len(literals) <= 1 + _PARAMETERS_PER_WORD_MAX:
+        return word == written
+    return re.fullmatch(".+".join(map(re.escape, literals)), written) is not None
 
 
 def _passage(batch: MessageBatch, place: JsonValue) -> Passage | None:

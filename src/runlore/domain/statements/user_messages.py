@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
-from runlore.domain.runs.input_authors import words_of
-from runlore.domain.runs.journal import Entry, EventType, text_of
+from runlore.domain.runs.journal import Entry, EventType, text_of, words_of
 from runlore.domain.session import SessionId
-from runlore.domain.taint_sources.kinds import words
+from runlore.domain.text.word_tables import words
 
 _REFUSED = re.compile(
     r"The user doesn't want to (?:proceed with this tool use|take this action right now)\."
@@ -31,7 +30,7 @@ _HARNESS_TOOLS = words(
 )
 _UNKNOWN_TOOL = "an unknown tool"
 _FORM = "AskUserQuestion"
-_ANSWER_ENDS = re.compile(r'"(?:, "|\. You can now|\.?\s*$)')
+_ANSWER_ENDS = re.compile(r'"(?:, "|\. You can now|\.?\s*$| selected preview:)')
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ WEIGHTS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "order": (7, "says what comes before what"),
         "workflow": (10, "is about how work is done"),
         "command": (2, "is a command"),
-        "steps": (6, "names several steps"),
+        "steps": (10, "names several steps"),
         "refusal": (18, "was said in refusing a call"),
         "recurs-2": (5, "was asked for in two sessions"),
         "recurs-3": (18, "was asked for in three sessions or more"),
@@ -54,7 +54,7 @@ WEIGHTS: Mapping[str, tuple[int, str]] = MappingProxyType(
 
 POINTS: Mapping[str, int] = MappingProxyType({name: points for name, (points, _) in WEIGHTS.items()})
 
-PROPOSED_POINTS_MIN = 16
+PROPOSED_POINTS_MIN = 20
 """Below this nothing is proposed."""
 FIRST_POINTS_MIN = 32
 """From here on a statement is shown first; with less, where it says in so many words that it lasts."""

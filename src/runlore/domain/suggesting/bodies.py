@@ -12,18 +12,18 @@ from itertools import islice, takewhile
 
 from runlore.domain import limits
 from runlore.domain.detectors.episodes import answers
-from runlore.domain.detectors.error_recovery import changed_words
+from runlore.domain.detectors.error_recovery import Remedy, changed_words, error_of
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 from runlore.domain.detectors.mined import Outcome, Step, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code
 from runlore.domain.detectors.tool_calls import EDIT
 from runlore.domain.project import project_name
-from runlore.domain.suggesting.fixes import is_again, is_approval, is_edited, is_fix
+from runlore.domain.suggesting.fixes import is_fix, usual_remedy
 from runlore.domain.suggesting.harm import harms, loosens, takes_away
 from runlore.domain.suggesting.markdown import code_block, code_span, table_cell, visible
 from runlore.domain.suggesting.parameters import Written
 from runlore.domain.suggesting.private import without_machine, without_person
-from runlore.domain.suggesting.purposes import purpose_of
+from runlore.domain.suggesting.purposes import CHECKING, PURPOSES, purpose_of
 from runlore.domain.suggestion import Trigger
 from runlore.domain.text.excerpt import excerpt
 
@@ -31,14 +31,19 @@ CHANGES_MAX, PITFALLS_MAX, ASKS_MAX, PROJECTS_MAX, NAMED_MAX = 6, 5, 3, 3, 4
 ASK_CHARS_MAX, ERROR_CHARS_MAX, PARTS_CHARS_MAX = 90, 160, 160
 COMMAND_LINES_MAX, COMMAND_CHARS_MAX, CHANGES_SHOWN_MAX = 20, 2_000, 2
 NONE_MET = "None was met."
+_REMEDIES = {
+    Remedy.APPROVED: "ask for approval to run it outside of the sandbox, where it works as it is",
+    Remedy.AGAIN: "wait until the other process has ended, and run the same command again",
+    Remedy.EDITED: "put right what it names, in the same way in the other places, and run it again",
+}
 _SEEN = re.compile(r"^Seen (?:once|\d{1,9} times) in (?:one session|\d{1,9} sessions)", re.MULTILINE)
 _SHELL = re.compile(r"^(?:/\S{0,40}/)?(?:(?:ba|z|da|k|fi)?sh|\(eval\)):(?: line)?(?: ?\d{1,6}:)? ")
 
 
 def description_of(match: Match, written: Written) -> str:
     """What it is for, and when to use it."""
-    told = without_person(f"{_summary(match, written)} {_when(match, written)}".strip())
-    return excerpt(" ".join(visible(told).split()), limits.SKILL_DESCRIPTION_CHARS_MAX)
+    text = without_person(f"{_summary(match, written)} {_when(match, written)}".strip())
+    return excerpt(" ".join(visible(text).split()), limits.SKILL_DESCRIPTION_CHARS_MAX)
 
 
 def trigger_of(match: Match, written: Written) -> Trigger:
@@ -84,8 +89,8 @@ def _overview(match: Match, written: Written, *, times: int, sessions: int) -> I
         yield ""
         for parameter in written.parameters:
             examples = ", ".join(map(code_span, parameter.examples))
-            told = f"such as {examples}" if examples else "a text of your own"
-            yield f"- {code_span(f'<{parameter.name}>')}: {told}"
+            example = f"such as {examples}" if examples else "a text of your own"
+            yield f"- {code_span(f'<{parameter.name}>')}: {example}"
 
 
 def _summary(match: Match, written: Written) -> str:
@@ -95,20 +100,17 @@ def _summary(match: Match, written: Written) -> str:
         failed = code_span(_short(written.commands[0]))
         return f"What to do when {failed} fails{_why(match)}: {_remedy(match, written)}."
     names = [_name(step.text) for step in written.steps if step.is_command and step.is_always]
-    told = list(dict.fromkeys(names))
-    more = [f"{len(told) - NAMED_MAX} more"] if len(told) > NAMED_MAX else []
-    done = join_words([*map(code_span, told[:NAMED_MAX]), *more])
+    names_once = list(dict.fromkeys(names))
+    more = [f"{len(names_once) - NAMED_MAX} more"] if len(names_once) > NAMED_MAX else []
+    done = join_words([*map(code_span, names_once[:NAMED_MAX]), *more])
     purpose = visible(" ".join(word.strip("/") for word in match.words))
     return f"How to do “{purpose}” here: {done}." if purpose else f"Run {done}."
 
 
 def _remedy(match: Match, written: Written) -> str:
-    if is_approval(match):
-        return "ask for approval to run it outside of the sandbox, where it works as it is"
-    if is_again(match):
-        return "wait until the other process has ended, and run the same command again"
-    if is_edited(match):
-        return "put right what it names, in the same way in the other places, and run it again"
+    remedy = _REMEDIES.get(usual_remedy(match) or Remedy.CHANGED)
+    if remedy:
+        return remedy
     done = ", then ".join(code_span(_short(command)) for command in written.commands[1:])
     return f"run {done}{' instead' if len(written.commands) == 2 else ''}"
 
@@ -123,11 +125,10 @@ def _when(match: Match, written: Written) -> str:
         return f"Use it when this error is met{where}." if _find_error(match) else ""
     asks = _asks(match)
     if asks:
-        told = " or ".join(f"“{ask}”" for ask in asks[:2])
-        return f"Use it when the user asks something like {told}{where}."
-    doings = list(
-        dict.fromkeys(purpose.doing for each in _commands(written) if (purpose := purpose_of(each)))
-    )
+        requests = " or ".join(f"“{ask}”" for ask in asks[:2])
+        return f"Use it when the user asks something like {requests}{where}."
+    verbs = filter(None, map(purpose_of, _commands(written)))
+    doings = list(dict.fromkeys(PURPOSES[verb] for verb in verbs))
     return f"Use it when {join_words(doings[:3])}{where}." if doings else ""
 
 
@@ -175,8 +176,8 @@ def _find_error(match: Match) -> str:
     """The error that a fix answers: the latest that was told, without the shell's own name before it."""
     if match.heuristic is Heuristic.USER_CORRECTION:
         return ""
-    told = (each.steps[0].error for each in reversed(match.occurrences) if each.steps[0].error.strip())
-    return _clean_error(next(told, ""))
+    errors = filter(None, (error_of(each.steps[0]).strip() for each in reversed(match.occurrences)))
+    return _clean_error(next(errors, ""))
 
 
 def _clean_error(error: str) -> str:
@@ -197,7 +198,7 @@ def _fix_steps(match: Match, written: Written) -> Iterator[str]:
         yield f"1. Before running {code_span(_short(written.commands[0]))}, follow the rule: {_rule(match)}"
         yield from _write_step(2, written.commands[-1], before="As it was done then: ")
         return
-    if is_approval(match) or is_again(match) or is_edited(match):
+    if usual_remedy(match) in _REMEDIES:
         yield f"1. {_remedy(match, written)[0].upper()}{_remedy(match, written)[1:]}:"
         yield ""
         yield f"   {code_span(_short(written.commands[-1]))}"
@@ -229,13 +230,13 @@ def _changes(match: Match) -> Iterator[str]:
 
 def word_changes(before: str, after: str) -> str:
     """What changed between two commands, in words; empty where nothing differs."""
-    told = []
+    changes = []
     for old, new in changed_words(before, after)[:CHANGES_MAX]:
         if old and new:
-            told.append(f"{code_span(old)} became {code_span(new)}")
+            changes.append(f"{code_span(old)} became {code_span(new)}")
         else:
-            told.append(f"{code_span(new)} was added" if new else f"{code_span(old)} was taken away")
-    return ", ".join(told)
+            changes.append(f"{code_span(new)} was added" if new else f"{code_span(old)} was taken away")
+    return ", ".join(changes)
 
 
 def _write_step(number: int, command: str, *, before: str = "") -> Iterator[str]:
@@ -250,11 +251,11 @@ def _write_step(number: int, command: str, *, before: str = "") -> Iterator[str]
 
 
 def _pitfalls(match: Match, written: Written) -> Iterator[str]:
-    told = list(islice(_describe_failures(match, written), PITFALLS_MAX))
+    failures = list(islice(_describe_failures(match, written), PITFALLS_MAX))
     warned = list(dict.fromkeys(_warnings(match, written)))
-    for line in (*told, *warned):
+    for line in (*failures, *warned):
         yield f"- {line}"
-    if not told and not warned:
+    if not failures and not warned:
         yield f"- {NONE_MET}"
 
 
@@ -305,11 +306,11 @@ def _warnings(match: Match, written: Written) -> Iterator[str]:
     """Steps that take something away or open it to everybody, as they are told."""
     for step in written.steps[1 if is_fix(match) else 0 :]:
         commands = step.line.commands if step.line is not None else ()
-        told = code_span(_short(step.text))
+        command = code_span(_short(step.text))
         if any(map(takes_away, commands)):
-            yield f"{told} takes away what cannot be had back: look at it first."
+            yield f"{command} takes away what cannot be had back: look at it first."
         elif any(map(loosens, commands)):
-            yield f"{told} lets everybody write there: look for what is really needed first."
+            yield f"{command} lets everybody write there: look for what is really needed first."
 
 
 def _verification(match: Match, written: Written) -> Iterator[str]:
@@ -335,8 +336,7 @@ def _verification(match: Match, written: Written) -> Iterator[str]:
 
 
 def _checks(command: StepCommand) -> bool:
-    purpose = purpose_of(command)
-    return purpose is not None and purpose.checks and not harms(command)
+    return purpose_of(command) in CHECKING and not harms(command)
 
 
 def _commands(written: Written) -> list[StepCommand]:

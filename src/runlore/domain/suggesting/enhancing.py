@@ -20,15 +20,14 @@ from runlore.domain.detectors.match import Heuristic
 from runlore.domain.guard import first_secret
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.shell.forms import FORMS
+from runlore.domain.shell.program_forms import FORMS
 from runlore.domain.suggesting.fragments import MarkdownSection, sections_of
 from runlore.domain.suggesting.known_commands import STEPS, KnownCommands
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name
 from runlore.domain.suggestion import Suggestion, Trigger
 from runlore.domain.suspicion import suspicions
-from runlore.domain.suspicion.views import latin
-from runlore.domain.text.safe_text import hidden_characters
-from runlore.domain.text.storable import is_storable
+from runlore.domain.suspicion.scan import latin
+from runlore.domain.text.safe_text import hidden_characters, is_storable
 
 _MARKUP = re.compile(r"\]\(|\]:|\]\[|&#|&\w{2,8};|`|\\")
 _ANGLE = re.compile(r"<([^<>]{0,60})(>?)")
@@ -92,10 +91,10 @@ class OwnSentences:
     """The words of a suggestion, and what a sentence about it has beside them."""
 
     def __init__(self, suggestion: Suggestion, known: KnownCommands) -> None:
-        told = (suggestion.body, suggestion.description, suggestion.name.replace("-", " "))
+        texts = (suggestion.body, suggestion.description, suggestion.name.replace("-", " "))
         self._known = known
         self._words = known.words | {
-            word.strip(_EDGES) for text in told for word in text.replace("`", " ").split()
+            word.strip(_EDGES) for text in texts for word in text.replace("`", " ").split()
         }
         self._placeholders = {word for word in known.words if word.startswith("<") and word.endswith(">")}
 

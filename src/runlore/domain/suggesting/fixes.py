@@ -1,10 +1,11 @@
-"""What is a fix: a command that failed, and what put it right."""
+"""What is a fix: a command that failed or was corrected, and what took its place."""
 
-from runlore.domain.detectors.error_recovery import AGAIN, APPROVED
+from collections import Counter
+from dataclasses import replace
+
+from runlore.domain.detectors.error_recovery import Remedy, remedy_of
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.detectors.recurring_failures import EDITED
 
-BECAME = " -> "
 FIXES = frozenset({Heuristic.ERROR_RECOVERY, Heuristic.USER_CORRECTION})
 
 
@@ -13,16 +14,18 @@ def is_fix(match: Match) -> bool:
     return match.heuristic in FIXES
 
 
-def is_approval(match: Match) -> bool:
-    """Whether all it took was to run it outside of the sandbox."""
-    return match.pattern.endswith(f"{BECAME}{APPROVED}")
+def usual_remedy(match: Match) -> Remedy | None:
+    """What mostly put a failure right, the latest of as many; None of what is no recovery."""
+    if match.heuristic is not Heuristic.ERROR_RECOVERY:
+        return None
+    found = [remedy_of(each.steps) for each in reversed(match.occurrences)]
+    return Counter(found).most_common(1)[0][0]
 
 
-def is_again(match: Match) -> bool:
-    """Whether all it took was to run it once more."""
-    return match.pattern.endswith(f"{BECAME}{AGAIN}")
-
-
-def is_edited(match: Match) -> bool:
-    """Whether an edit of what the error names put it right."""
-    return match.pattern.endswith(f"{BECAME}{EDITED}")
+def put_right_as_usual(match: Match) -> Match:
+    """A match with those times alone that a failure was put right as it mostly is."""
+    usual = usual_remedy(match)
+    if usual is None:
+        return match
+    same = tuple(each for each in match.occurrences if remedy_of(each.steps) is usual)
+    return replace(match, occurrences=same)

@@ -107,24 +107,24 @@ def takes_away(command: StepCommand) -> bool:
     words = _words(command)
     form = command.form.split()
     flags = _flags([*form, *words])
-    told = [word for word in form if not word.startswith("-")]
-    if any(_is_of(row, told, words, flags=flags) for row in _ROWS):
+    plain = [word for word in form if not word.startswith("-")]
+    if any(_is_of(row, plain, words, flags=flags) for row in _ROWS):
         return True
-    return _takes_by_words(command, told, words)
+    return _takes_by_words(command, plain, words)
 
 
-def _takes_by_words(command: StepCommand, told: Sequence[str], words: Sequence[str]) -> bool:
+def _takes_by_words(command: StepCommand, plain: Sequence[str], words: Sequence[str]) -> bool:
     """Whether what a program is given says that something goes."""
-    program = told[0] if told else ""
+    program = plain[0] if plain else ""
     text = command.text[:TEXT_CHARS_MAX]
     return (
         program.startswith("mkfs.")
         or (program == "rm" and any(map(_LOCK.search, words)))
         or (program == "dd" and any(map(_DEVICE.match, words)))
         # `+main` is forced, and `:main` goes.
-        or (list(told[:2]) == ["git", "push"] and any(value[:1] in ("+", ":") for value in command.values))
+        or (list(plain[:2]) == ["git", "push"] and any(value[:1] in ("+", ":") for value in command.values))
         or (program == "ssh" and _REMOVING.search(text) is not None)
-        or (program in _CLOUDS and any(map(_DELETING.match, told[1:])))
+        or (program in _CLOUDS and any(map(_DELETING.match, plain[1:])))
         or (program in _CLIENTS and _LOSING_QUERY.search(text) is not None)
     )
 
@@ -156,26 +156,26 @@ def _flags(words: Sequence[str]) -> frozenset[str]:
     return frozenset([*flags, *(f"-{sign}" for flag in flags if _SHORT.match(flag) for sign in flag[1:])])
 
 
-def _is_of(row: _Row, told: Sequence[str], words: Sequence[str], *, flags: frozenset[str]) -> bool:
+def _is_of(row: _Row, plain: Sequence[str], words: Sequence[str], *, flags: frozenset[str]) -> bool:
     if row.flags and row.flags.isdisjoint(flags):
         return False
     # Behind what runs it (`bundle exec rails`) a program is not the first word.
-    place = next((at for at, word in enumerate(told[:4]) if word in row.programs), None)
-    if place is not None and (not row.told or _names(row, told[place + 1 :], flags=flags)):
+    place = next((at for at, word in enumerate(plain[:4]) if word in row.programs), None)
+    if place is not None and (not row.told or _names(row, plain[place + 1 :], flags=flags)):
         return True
     # The console of a framework and its tasks are values to the form: `rails db:drop db:create`.
     names = [word.rpartition("/")[2] for word in words]
     at = next((at for at, word in enumerate(names) if word in row.programs), None)
-    if at is None or not row.told or (place is None and not _is_console(names[at], told)):
+    if at is None or not row.told or (place is None and not _is_console(names[at], plain)):
         return False
     behind = [word for word in words[at + 1 :] if not word.startswith("-")]
     is_list = any(":" in word for each in row.told for word in each)
     return any(_names(row, behind[start:], flags=flags) for start in range(len(behind) if is_list else 1))
 
 
-def _is_console(name: str, told: Sequence[str]) -> bool:
+def _is_console(name: str, plain: Sequence[str]) -> bool:
     """Whether a word of a command is the program that another one runs."""
-    return name.endswith(".py") or name in told or name == "artisan"
+    return name.endswith(".py") or name in plain or name == "artisan"
 
 
 def _names(row: _Row, behind: Sequence[str], *, flags: frozenset[str]) -> bool:

@@ -8,8 +8,7 @@ program, flag, path, address, pipe or redirection, and no other order of words.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from runlore.domain.detectors.match import Heuristic
-from runlore.domain.suggesting.fixes import BECAME, FIXES
+from runlore.domain.suggesting.fixes import FIXES
 from runlore.domain.suggesting.fragments import sections_of
 from runlore.domain.suggesting.words import unquote_word
 from runlore.domain.suggestion import Parameter, Suggestion
@@ -40,7 +39,7 @@ class KnownCommands:
         code = [text for section in sections for text in section.all_code]
         told = [text for section in sections_of(suggestion.description) for text in section.code]
         # What is to be run; of a fix that is what worked, and not what failed.
-        to_run = suggestion.commands[1:] if _is_fix(suggestion) else suggestion.commands
+        to_run = suggestion.commands[1:] if suggestion.heuristic in FIXES else suggestion.commands
         self._in_order = [segment for text in to_run for segment in segments(_bare(text))]
         self._to_run = {*self._in_order, *(segment for text in to_run for segment in segments(text))}
         self._segments = self._to_run | {
@@ -81,10 +80,10 @@ class KnownCommands:
         place, beside = 0, list[str]()
         for code in steps:
             text = _bare(code)
-            told = list(segments(text))
-            due = self._in_order[place : place + len(told)]
-            if told and len(due) == len(told) and all(map(self._fits, told, due)):
-                place += len(told)
+            commands = list(segments(text))
+            due = self._in_order[place : place + len(commands)]
+            if commands and len(due) == len(commands) and all(map(self._fits, commands, due)):
+                place += len(commands)
             else:
                 beside.append(text)
         return beside, place == len(self._in_order)
@@ -130,11 +129,6 @@ def segments(text: str) -> Iterator[Segment]:
             segment = []
     if segment:
         yield tuple(segment)
-
-
-def _is_fix(suggestion: Suggestion) -> bool:
-    is_shared = suggestion.heuristic is Heuristic.CROSS_SESSION and BECAME in suggestion.pattern
-    return is_shared or suggestion.heuristic in FIXES
 
 
 def _examples(parameter: Parameter) -> frozenset[str]:

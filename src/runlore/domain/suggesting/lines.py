@@ -6,6 +6,7 @@ such as a loop, is told whole. Nothing is ever told that the step does not have.
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from posixpath import normpath
 
@@ -18,6 +19,8 @@ _BETWEEN = re.compile(
 )
 _AFTER = re.compile(r"^\s*(?:(?:[12&]?>&?\s*/dev/null|2>&1|1>&2|<\s*/dev/null)\s*){0,4}[;&]?\s*$")
 _SCRIPT = re.compile(r"\n|<<|\$\(|`|/tmp/|(?:^|[;&|(]\s*)(?:for|while|until|if|case)\s")
+# A text that stands in a line as a whole: `"$(cat <<'EOF' ... EOF)"`. Commands have dots in its place.
+_TEXT = re.compile(r"\"\$\(\s*cat\s+<<-?\s*['\"\\]?(\w{1,40})['\"]?[ \t]*\n(?s:.*?)(?:\n\s*\1\s*\)\"|\Z)")
 LINE_CHARS_LONG = 300
 PIPES = frozenset({"|", "|&"})
 _ABSOLUTE = re.compile(r"^(?:/|~|\$HOME\b|\$\{?PWD\b|[A-Za-z]:[\\/])")
@@ -36,12 +39,12 @@ class Line:
         """The line with these texts in place of its commands' own."""
         if self.whole or not texts:
             return self.whole
-        told = [texts[0]]
+        pieces = [texts[0]]
         for joiner, text in zip(self.joiners, texts[1:], strict=True):
-            told.append(
+            pieces.append(
                 f"\n{text}" if joiner == "\n" else f"; {text}" if joiner == ";" else f" {joiner} {text}"
             )
-        return "".join(told)
+        return "".join(pieces)
 
     @property
     def is_script(self) -> bool:
@@ -63,6 +66,8 @@ def lines_of(steps: Iterable[Step]) -> tuple[Line, ...]:
 
 def _line(step: Step) -> Line:
     commands = step.commands
+    if "<<" in step.text:
+        step = replace(step, text=_TEXT.sub("...", step.text))
     joiners = _joiners(step)
     if joiners is None:
         done = tuple(command for command in commands if not command.is_looking)

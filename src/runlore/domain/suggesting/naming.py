@@ -25,12 +25,11 @@ from runlore.domain.project import project_name
 from runlore.domain.suggesting.lines import Line
 
 if TYPE_CHECKING:
-    from runlore.domain.detectors import asked, error_recovery, recurring_failures
+    from runlore.domain.detectors import asked, error_recovery
 else:
     # Reading a skill's name needs no detector.
     asked = LazyModule("runlore.domain.detectors.asked")
     error_recovery = LazyModule("runlore.domain.detectors.error_recovery")
-    recurring_failures = LazyModule("runlore.domain.detectors.recurring_failures")
 
 NAMED_AFTER_NOTHING = "shell"
 NAME_WORDS_MAX, CAUSE_WORDS_MAX = 4, 4
@@ -72,11 +71,11 @@ def choose_name(match: Match, lines: Sequence[Line]) -> str:
     projects = {each.project_name or project_name(each.project) for each in match.occurrences}
     project = slug(projects.pop()) if len(projects) == 1 else ""
     words = [slug(part) for part in _name_parts(match, lines)]
-    told = list(dict.fromkeys(part for word in words for part in word.split("-") if part))
-    if project and not set(project.split("-")) <= set(told):
+    parts = list(dict.fromkeys(part for word in words for part in word.split("-") if part))
+    if project and not set(project.split("-")) <= set(parts):
         room = limits.SKILL_NAME_CHARS_MAX - len(project) - 1
-        return f"{slug('-'.join(told), room) or NAMED_AFTER_NOTHING}-{project}"
-    return slug("-".join(told)) or NAMED_AFTER_NOTHING
+        return f"{slug('-'.join(parts), room) or NAMED_AFTER_NOTHING}-{project}"
+    return slug("-".join(parts)) or NAMED_AFTER_NOTHING
 
 
 def free_name(wanted: Sequence[str], taken: frozenset[str] | set[str]) -> str:
@@ -118,12 +117,12 @@ def _name_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
 
 
 def _fix_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
-    cause = error_recovery.cause_of(match.occurrences[-1].steps[0].error).split()
-    if rule := recurring_failures.rule_of(match.occurrences[-1].steps[0].error):
+    steps = match.occurrences[-1].steps
+    error = error_recovery.error_of(steps[0])
+    if rule := error_recovery.rule_of(error):
         return ["fix", *_command_words(lines[:1]), rule]
-    kind = {error_recovery.APPROVED: "sandbox", error_recovery.AGAIN: "retry"}.get(
-        match.pattern.rpartition(" -> ")[2], ""
-    )
+    cause = error_recovery.cause_of(error).split()
+    kind = {"approved": "sandbox", "again": "retry"}.get(error_recovery.remedy_of(steps), "")
     done = [] if kind else _command_words(lines[:1])
     return ["fix", kind, *done, *[word for word in cause if word not in done][:CAUSE_WORDS_MAX]]
 

@@ -1,11 +1,18 @@
 """Values of the moment: what a command was given once and nobody will give it again."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from runlore.domain.detectors.mined import StepCommand
-from runlore.domain.suggesting.value_positions import find_placed_values
-from runlore.domain.taint_sources.kinds import words
+from runlore.domain.suggesting.words import CommandWord, words_of
+from runlore.domain.text.word_tables import words
+
+# A word longer than this, or of several lines, is a text and no value: a message, a script.
+TEXT_CHARS_MIN = 160
+_SETTING = re.compile(r"^([A-Za-z_]\w*)=(.+)$", re.DOTALL)
+
 
 _HASH = re.compile(r"^(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}(?:[~^][~^0-9]{0,8})?$")
 _UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -16,8 +23,6 @@ _HOME = re.compile(
 _LINE = re.compile(r"^[^\s:]+\.\w+:\d+(?::\d+)?$")
 _SED_LINES = re.compile(r"^\d+(?:,\d+)?[pd]$")
 _LONG_TEXT_CHARS = 60
-# A branch of one's own that a tool is pointed at; git and gh are read with more care.
-_BRANCH = re.compile(r" --(?:branch|ref|head)[ =](?!origin/(?:main|master)\b)[\w.-]{1,80}/[\w./-]{1,200}")
 _MESSAGE_FLAGS = {
     **dict.fromkeys(("-m", "--message", "-am", "--notes", "--comment"), "message"),
     **dict.fromkeys(("--body",), "body"),
@@ -126,3 +131,50 @@ def _of_git(words: Sequence[str], value: str) -> str:
         return ""
     is_base = words[1] == "worktree" and value.startswith(("origin/", "upstream/"))
     return "base" if is_base else "branch"
+
+
+class Placed(NamedTuple):
+    """A value, the flag that it is given to, and where it stands. `before` is what is joined to it."""
+
+    value: str
+    flag: str
+    before: str
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=4_096)
+def find_placed_values(command: StepCommand) -> tuple[Placed, ...]:
+    """The values of a command in the order of its text; a value that cannot be found there is left out."""
+    return tuple(_find_values(command))
+
+
+def _find_values(command: StepCommand) -> Iterator[Placed]:
+    form_words = set(command.form.split())
+    values = iter(command.values)
+    value = next(values, None)
+    flag = ""
+    for word in words_of(command.text):
+        before = _flag_prefix(word, value)
+        if value is not None and (word.text == value or before):
+            own = before[:-1] if before else flag
+            yield Placed(value=value, flag=own, before=before, start=word.start, end=word.end)
+            value, flag = next(values, None), ""
+        elif (setting := _SETTING.match(word.text)) and not flag:
+            yield Placed(
+                value=setting[2], flag=setting[1], before=f"{setting[1]}=", start=word.start, end=word.end
+            )
+        elif len(word.text) > TEXT_CHARS_MIN or "\n" in word.text:
+            yield Placed(value=word.text, flag=flag, before="", start=word.start, end=word.end)
+            flag = ""
+        else:
+            # A flag that the normal form keeps takes no value.
+            flag = word.text if word.text.startswith("-") and word.text not in form_words else ""
+
+
+def _flag_prefix(word: CommandWord, value: str | None) -> str:
+    """The beginning of `--flag=value`, with the equals sign; empty where the word is no such pair."""
+    if not value or not word.text.startswith("-") or not word.text.endswith(value):
+        return ""
+    before = word.text[: -len(value)]
+    return before if before.endswith("=") else ""

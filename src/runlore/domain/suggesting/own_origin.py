@@ -7,6 +7,7 @@ of them has another origin:
 - it was behind the same program in a call before anything outside was read, and no call behind a reading had
   it earlier: a file or a summary could have brought it from there. What a session does first, before it has
   read anything at all, counts whenever it was;
+- the project's own task files name it as committed, in a folder that an operator bound, wherever it was seen;
 - it is of the tool's own language: what everybody runs who has the tool, paths of the working folder among
   it. A flag that forces, skips or loosens something is none of it.
 
@@ -23,12 +24,13 @@ from itertools import pairwise
 from runlore.domain.detectors.match import Match, Occurrence
 from runlore.domain.detectors.mined import MinedRun, Step
 from runlore.domain.learning.own_words import cut_pasted
+from runlore.domain.session import SessionId
 from runlore.domain.shell import script_of
 from runlore.domain.suggesting.fixes import is_fix
 from runlore.domain.suggesting.known_commands import Segment, segments
 from runlore.domain.suggesting.parameters import Written
 from runlore.domain.taint_sources.commands import outside_of_command, plain_name
-from runlore.domain.taint_sources.kinds import words
+from runlore.domain.text.word_tables import words
 
 _FORGE = words(
     "api pr mr issue run repo release workflow view list diff checks status create edit comment ready watch"
@@ -118,6 +120,10 @@ _ERROR_WORDS = words(
 _FIRST_ACT_EVENTS = 2
 
 
+# Programs with words that go with them.
+_Named = frozenset[tuple[str, str]]
+
+
 class OwnOrigins:
     """What sessions show of where words come from; they may be added in any order."""
 
@@ -126,6 +132,7 @@ class OwnOrigins:
         self._first_acts: set[tuple[str, str]] = set()
         self._typed: set[str] = set()
         self._lines: set[Segment] = set()
+        self._named: dict[SessionId, _Named] = {}
 
     def add(self, runs: Sequence[MinedRun]) -> None:
         """Take in the runs of one session, in their order."""
@@ -142,13 +149,18 @@ class OwnOrigins:
                 is_first = is_clean and begun is not None and step.number <= begun + _FIRST_ACT_EVENTS
                 self._add_step(step, is_clean=is_clean, is_first=is_first)
 
+    def add_named(self, session_id: SessionId, told: Iterable[Segment]) -> None:
+        """Take in what the task files of a session's folder name."""
+        pairs = {(command[0], word) for command in told for word in command}
+        self._named[session_id] = frozenset(pairs)
+
     def _add_typed(self, text: str) -> None:
         for line in text.splitlines():
-            told = [word.rstrip(".:!?") for word in _TYPED.findall(line)]
-            self._typed.update(told, map(str.casefold, told))
-            self._typed.update(found[1] for word in told if (found := _REPOSITORY.search(word)))
+            typed = [word.rstrip(".:!?") for word in _TYPED.findall(line)]
+            self._typed.update(typed, map(str.casefold, typed))
+            self._typed.update(found[1] for word in typed if (found := _REPOSITORY.search(word)))
             self._lines.update(
-                tuple(told[at:end]) for at in range(len(told)) for end in range(at + 2, at + 9)
+                tuple(typed[at:end]) for at in range(len(typed)) for end in range(at + 2, at + 9)
             )
 
     def _add_step(self, step: Step, *, is_clean: bool, is_first: bool) -> None:
@@ -162,7 +174,11 @@ class OwnOrigins:
 
     def keep_own(self, written: Written, match: Match) -> tuple[Written, Match] | None:
         """What is told of a match, as far as it has an origin of its own; None where a command has none."""
-        if not all(self._is_own(command) for text in written.commands for command in commands_in(text)):
+        nothing: _Named = frozenset()
+        named = [self._named.get(each.session_id, nothing) for each in match.occurrences]
+        here = named[0].intersection(*named) if named else nothing
+        commands = (command for text in written.commands for command in commands_in(text))
+        if not all(self._is_own(command, here) for command in commands):
             return None
         own = replace(match, occurrences=tuple(map(_without_foreign_errors, match.occurrences)))
         if is_fix(match) and _tells_error(match) and not _tells_error(own):
@@ -176,19 +192,20 @@ class OwnOrigins:
     def _is_own_value(self, value: str) -> bool:
         return value in self._typed or _EXAMPLE.fullmatch(value) is not None
 
-    def _is_own(self, command: Segment) -> bool:
+    def _is_own(self, command: Segment, here: _Named) -> bool:
         for wrapper in _WRAPPERS:
             if command[: len(wrapper)] == wrapper and len(command) > len(wrapper):
-                return self._is_own(command[len(wrapper) :])
+                return self._is_own(command[len(wrapper) :], here)
         if _SETTING.fullmatch(command[0]) and len(command) > 1:
-            return not _HARMFUL.search(command[0].lower()) and self._is_own(command[1:])
+            return not _HARMFUL.search(command[0].lower()) and self._is_own(command[1:], here)
         lasting = tuple(word for word in command if not _PARAMETER.fullmatch(word))
         if len(lasting) > 1 and lasting in self._lines:
             return True
         program = plain_name(command[0])
         is_known = program in _LANGUAGE or self._is_used(command[0], command[0]) or _is_connected(program)
-        return is_known and all(
-            self._is_own_word(command[0], word, before=before) for before, word in pairwise(command)
+        return (is_known or (command[0], command[0]) in here) and all(
+            (command[0], word) in here or self._is_own_word(command[0], word, before=before)
+            for before, word in pairwise(command)
         )
 
     def _is_own_word(self, called: str, word: str, *, before: str) -> bool:

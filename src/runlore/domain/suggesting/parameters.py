@@ -25,11 +25,16 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.fixes import is_fix
 from runlore.domain.suggesting.lines import Line, lines_of
 from runlore.domain.suggesting.markdown import code_span, visible
-from runlore.domain.suggesting.one_off_values import is_focused, momentary_name, particular_name
+from runlore.domain.suggesting.one_off_values import (
+    Placed,
+    find_placed_values,
+    is_focused,
+    momentary_name,
+    particular_name,
+)
 from runlore.domain.suggesting.plans import PlannedStep, line_of, plan_steps
 from runlore.domain.suggesting.private import example_of
 from runlore.domain.suggesting.value_names import ANY_VALUE, name_of_look, name_of_setting, name_of_value
-from runlore.domain.suggesting.value_positions import Placed, find_placed_values
 from runlore.domain.suggesting.words import words_of
 from runlore.domain.suggestion import Parameter
 from runlore.domain.text.excerpt import excerpt
@@ -238,9 +243,9 @@ def _write_step(step: PlannedStep, naming: "_Naming") -> WrittenStep:
 
 def _sentence(step: PlannedStep) -> str:
     """What a tool did that is no command: an edit, a sub-agent, a skill."""
-    tool, _, told = step.key.partition(" ")
+    tool, _, rest = step.key.partition(" ")
     if tool != EDIT:
-        return f"Use the {tool} {code_span(told)}" if told else f"Use a sub-{tool}"
+        return f"Use the {tool} {code_span(rest)}" if rest else f"Use a sub-{tool}"
     files = Counter(basename(act.step.text) for act in step.acts)
     name, count = files.most_common(1)[0]
     is_one = name and count > 1 and 2 * count > len(step.acts)
@@ -250,14 +255,14 @@ def _sentence(step: PlannedStep) -> str:
 def _write_call(step: PlannedStep, naming: "_Naming") -> str:
     """A call of a tool with what it is mostly given; what differs is a parameter."""
     given = [dict(_ARGUMENT.findall(act.step.text)) for act in step.acts]
-    told = [step.key]
+    pieces = [step.key]
     for name, times in Counter(name for each in given for name in each).items():
         if 2 * times > len(given):
             values = tuple(each[name].strip("'") for each in given if name in each)
             is_same = len(set(values)) == 1 and values[0] != UNTOLD and len(values) > 1
             shown = values[0] if is_same else naming.write_parameter(values, name.replace("_", "-"))
-            told.append(f"{name}={shown!r}" if " " in shown else f"{name}={shown}")
-    return " ".join(told)
+            pieces.append(f"{name}={shown!r}" if " " in shown else f"{name}={shown}")
+    return " ".join(pieces)
 
 
 def _usual(lines: Sequence[Line]) -> Line:
@@ -322,12 +327,12 @@ def _find_differing(lines: Sequence[Line]) -> frozenset[str]:
 
 def _examples(name: str, values: Sequence[str]) -> Iterator[str]:
     """The latest values first, each once."""
-    told = (
+    known = (
         value
         for value in reversed(values)
         if value != UNTOLD and not (name.startswith(_PROSE) and _is_prose(value))
     )
-    shown = list(dict.fromkeys(example_of(name, value) for value in told))
+    shown = list(dict.fromkeys(example_of(name, value) for value in known))
     # A long one says less than a short one.
     short = [value for value in shown if len(value) <= EXAMPLE_CHARS_LONG]
     for value in (short or shown)[: limits.PARAMETER_EXAMPLES_MAX]:
@@ -352,8 +357,8 @@ def _template(
             replaced.append(
                 _Replaced(placed.start, placed.end, before=placed.before, name=name, values=values)
             )
-    told = _replace_values(command.text, list(_several(command.text, replaced)), naming)
-    return _LEFT_OUT.sub(lambda found: f"{found[1]}<{_name_left_out(found[1].strip(' ='))}>", told)
+    text = _replace_values(command.text, list(_several(command.text, replaced)), naming)
+    return _LEFT_OUT.sub(lambda found: f"{found[1]}<{_name_left_out(found[1].strip(' ='))}>", text)
 
 
 def _name_left_out(flag: str) -> str:
@@ -384,13 +389,13 @@ def _segments(value: str, values: Sequence[str], naming: _Naming) -> str | None:
     if len(parts) < _ADDRESS_PARTS_MIN or not any(map(str.isdigit, parts)) or not _ADDRESS.fullmatch(value):
         return None
     alike = [each.split("/") for each in values if each.count("/") == len(parts) - 1] or [parts]
-    told = []
+    pieces = []
     for place, part in enumerate(parts):
         seen = tuple(each[place] for each in alike)
         is_fixed = len(set(seen)) == 1 and not part.isdigit()
         wanted = parts[place - 1].removesuffix("s") if place and part.isdigit() else "name"
-        told.append(part if is_fixed else naming.write_parameter(seen, wanted))
-    return "/".join(told)
+        pieces.append(part if is_fixed else naming.write_parameter(seen, wanted))
+    return "/".join(pieces)
 
 
 def _several(text: str, replaced: Sequence[_Replaced]) -> Iterator[_Replaced]:
@@ -444,11 +449,11 @@ def _telling(names: Iterable[str]) -> str:
 
 
 def _replace_values(text: str, replaced: Sequence[_Replaced], naming: _Naming) -> str:
-    told, at = [], 0
+    pieces, at = [], 0
     for one in replaced:
         shown = one.text or naming.write_parameter(one.values, one.name)
         quote = text[one.start] if _NEEDS_QUOTES.search(_PARAMETER.sub("", shown)) else ""
         quote = quote if quote in _QUOTES else ""
-        told += [text[at : one.start], f"{quote}{one.before}{shown}{quote}"]
+        pieces += [text[at : one.start], f"{quote}{one.before}{shown}{quote}"]
         at = one.end
-    return "".join([*told, text[at:]])
+    return "".join([*pieces, text[at:]])

@@ -65,10 +65,10 @@ def plan_steps(match: Match) -> tuple[PlannedStep, ...]:
     )
 
     def rank(place: int) -> tuple[float, int, int]:
-        told = [key for key in seen[place] if key in wanted]
-        pairs = list(combinations(told, 2))
+        keys = [key for key in seen[place] if key in wanted]
+        pairs = list(combinations(keys, 2))
         usual = sum(before[one, other] >= before[other, one] for one, other in pairs) / max(1, len(pairs))
-        return len(always.intersection(told)) + ORDER_WEIGHT * usual, len(told), place
+        return len(always.intersection(keys)) + ORDER_WEIGHT * usual, len(keys), place
 
     shown = seen[max(range(len(seen)), key=rank)] if seen else {}
     steps = [

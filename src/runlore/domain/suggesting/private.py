@@ -25,8 +25,8 @@ _DIGEST_CHARS = 12
 
 def without_person(text: str) -> str:
     """A text with `~` in place of every home folder."""
-    told = _WINDOWS.sub("~", _HOME.sub("~", text))
-    return _FLATTENED.sub("-", told)
+    text_without_homes = _WINDOWS.sub("~", _HOME.sub("~", text))
+    return _FLATTENED.sub("-", text_without_homes)
 
 
 def without_machine(text: str) -> str:

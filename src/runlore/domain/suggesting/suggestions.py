@@ -6,25 +6,39 @@ from dataclasses import replace
 
 from runlore.domain import limits
 from runlore.domain.detectors.episodes import key_of
-from runlore.domain.detectors.error_recovery import cause_of
-from runlore.domain.detectors.match import Heuristic, Match, Occurrence
-from runlore.domain.detectors.recurring_failures import failure_of
+from runlore.domain.detectors.error_recovery import Remedy, failure_of
+from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of
+from runlore.domain.detectors.mined import Outcome
+from runlore.domain.detectors.recovery_texts import is_about_command
 from runlore.domain.detectors.toolchains import is_everyday
 from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.bodies import body_of, description_of, trigger_of
-from runlore.domain.suggesting.fixes import is_fix
+from runlore.domain.suggesting.fixes import is_fix, put_right_as_usual, usual_remedy
+from runlore.domain.suggesting.harm import goes_around, loosens, takes_away
 from runlore.domain.suggesting.markdown import visible
 from runlore.domain.suggesting.naming import choose_name, unique_name
+from runlore.domain.suggesting.one_off_values import is_own
 from runlore.domain.suggesting.own_origin import NO_ORIGINS, OwnOrigins
 from runlore.domain.suggesting.parameters import Written, write_match
 from runlore.domain.suggesting.private import without_person
-from runlore.domain.suggesting.scoring import SCORE_MIN, STRENGTH, score_match
 from runlore.domain.suggesting.support import is_supported
-from runlore.domain.suggesting.uniting import places_of, unite_matches
-from runlore.domain.suggestion import Score, Suggestion, SuggestionEvidence, pattern_digest
+from runlore.domain.suggestion import Score, ScorePart, Suggestion, SuggestionEvidence, pattern_digest
 from runlore.domain.suspicion import hiding, suspicions
 from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.domain.timestamps import truncate
+
+SCORE_MIN = 40
+# Each with the points that its findings begin with, and why.
+STRENGTH = {
+    Heuristic.EXPLICIT_INSTRUCTION: (60, "the user asked for it"),
+    Heuristic.CROSS_SESSION: (50, "several sessions show it"),
+    Heuristic.USER_CORRECTION: (55, "the user corrected the command"),
+    Heuristic.ERROR_RECOVERY: (45, "a failure was put right"),
+    Heuristic.MULTI_STEP: (40, "the steps worked in a row"),
+    Heuristic.REPEATED_ACTION: (40, "the command was run again and again"),
+}
+DAYS_APART = 7
+
 
 FLAG = "content: "
 # A change of colour or weight; what conceals a text is none.
@@ -44,9 +58,7 @@ def suggestions_of(
     supported, or what another tells, is not suggested.
     """
     drafts = [_draft(match, origins) for match in unite_matches(matches) if is_wanted(match)]
-    chosen = _choose(
-        [draft for draft in drafts if draft.score.points >= SCORE_MIN and draft.written.commands]
-    )
+    chosen = _choose([draft for draft in drafts if draft.score.points >= SCORE_MIN and draft.is_told])
     names = set(taken)
     suggestions = []
     for draft in sorted(chosen, key=_order):
@@ -54,6 +66,10 @@ def suggestions_of(
         names.add(name)
         suggestions.append(_suggestion(draft, name))
     return tuple(suggestions)
+
+
+# What tells a second parameter of the same name from the first.
+_NUMBERED = re.compile(r"-\d+>")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,33 +86,37 @@ class _Draft:
 
     @property
     def is_told(self) -> bool:
-        """Whether there is something to follow: of a fix a line that somebody could write again."""
-        lines = self.written.lines
-        return bool(self.written.commands) and not (
-            self.match.heuristic is Heuristic.ERROR_RECOVERY and any(line.is_script for line in lines)
-        )
+        """Whether there is something to follow: of a fix a line that somebody could write again, and that
+        is another than the one that failed where it should be."""
+        commands = self.written.commands
+        if self.match.heuristic is not Heuristic.ERROR_RECOVERY or not commands:
+            return bool(commands)
+        forms = {_NUMBERED.sub(">", command) for command in commands}
+        is_same = usual_remedy(self.match) is Remedy.CHANGED and len(forms) == 1
+        return not is_same and not any(line.is_script for line in self.written.lines)
 
     @property
     def acts(self) -> frozenset[str]:
         """What it does, without what every change needs around it."""
         if is_fix(self.match):
-            return frozenset({" ".join(self.match.pattern.partition(" -> ")[::2])})
+            return frozenset({self.match.pattern})
         done = [step for step in self.written.steps if step.is_command and step.is_always]
-        told = [step for step in done if step.line is None or not is_everyday(step.line.commands[-1])]
+        telling = [step for step in done if step.line is None or not is_everyday(step.line.commands[-1])]
         return frozenset(
-            key_of(step.line.commands[-1]) if step.line else step.text.split()[0] for step in told or done
+            key_of(step.line.commands[-1]) if step.line else step.text.split()[0] for step in telling or done
         )
 
 
 def _draft(match: Match, origins: OwnOrigins) -> _Draft:
     # What is told comes from the evidence that is kept alone: when a run is forgotten, its words go too.
-    latest = replace(match, occurrences=match.occurrences[-limits.SUGGESTION_EVIDENCE_MAX :])
-    told = write_match(latest)
-    score = score_match(match, told)
+    usual = put_right_as_usual(match)
+    latest = replace(usual, occurrences=usual.occurrences[-limits.SUGGESTION_EVIDENCE_MAX :])
+    written = write_match(latest)
+    score = score_match(match, written)
     is_read = any(occurrence.provenance.tainted for occurrence in match.occurrences)
-    own = origins.keep_own(told, latest) if is_read else None
+    own = origins.keep_own(written, latest) if is_read else None
     if own is None:
-        return _Draft(match=match, latest=latest, written=told, score=score)
+        return _Draft(match=match, latest=latest, written=written, score=score)
     return _Draft(match=match, latest=own[1], written=own[0], score=score, is_own=True)
 
 
@@ -129,7 +149,7 @@ def _covers(one: _Draft, other: _Draft) -> bool:
 def _failure(draft: _Draft) -> object:
     """What failed and why; of a correction what was corrected."""
     failed = draft.match.occurrences[-1].steps[0]
-    return failure_of(failed) or (draft.match.pattern.partition(" -> ")[0], cause_of(failed.error))
+    return failure_of(failed) or draft.match.pattern.partition(" -> ")[0]
 
 
 def _strength(draft: _Draft) -> tuple[object, ...]:
@@ -143,27 +163,27 @@ def _order(draft: _Draft) -> tuple[object, ...]:
 
 
 def _suggestion(draft: _Draft, name: str) -> Suggestion:
-    match, told = draft.match, draft.written
+    match, written = draft.match, draft.written
     times = times_of(match)
     sessions = len({occurrence.session_id for occurrence in match.occurrences})
-    body = body_of(draft.latest, told, times=times, sessions=sessions)
-    description = description_of(draft.latest, told)
+    body = body_of(draft.latest, written, times=times, sessions=sessions)
+    description = description_of(draft.latest, written)
     return Suggestion(
         name=name,
         description=description,
         heuristic=match.heuristic,
         pattern=match.pattern,
         commands=tuple(
-            visible(without_person(command)) for command in told.commands[: limits.SUGGESTION_COMMANDS_MAX]
+            visible(without_person(command)) for command in written.commands[: limits.SUGGESTION_COMMANDS_MAX]
         ),
-        trigger=trigger_of(match, told),
+        trigger=trigger_of(match, written),
         body=body,
         evidence=tuple(map(_evidence, draft.latest.occurrences)),
         provenance=_flag(
             _provenance(draft), [*suspicions(f"{description}\n\n{body}"), *_hiding(draft.latest)]
         ),
         score=draft.score,
-        parameters=told.parameters,
+        parameters=written.parameters,
         times=times,
         sessions=sessions,
         variants=tuple(sorted(map(pattern_digest, {*draft.covered, *match.variants} - {match.pattern})))[
@@ -228,3 +248,126 @@ def _raw(match: Match) -> Iterator[str]:
             # Programs colour what they print.
             yield _COLOUR.sub("", step.error)
             yield from (command.text for command in step.commands)
+
+
+def unite_matches(matches: Iterable[Match]) -> tuple[Match, ...]:
+    """One match for each heuristic and pattern, whatever the order they come in; empty ones are left out."""
+    found: dict[tuple[Heuristic, str], list[Match]] = {}
+    for match in matches:
+        if any(occurrence.steps for occurrence in match.occurrences):
+            found.setdefault((match.heuristic, match.pattern), []).append(match)
+    return tuple(_one(found[key]) for key in sorted(found, key=lambda key: (key[0].value, key[1])))
+
+
+def places_of(occurrences: Iterable[Occurrence]) -> frozenset[str]:
+    """The projects where something was seen; one that is not known is as good as another."""
+    return frozenset(each.project for each in occurrences)
+
+
+def _one(matches: list[Match]) -> Match:
+    occurrences: dict[tuple[str, tuple[int, ...]], Occurrence] = {}
+    for match in matches:
+        for occurrence in match.occurrences:
+            if occurrence.steps:
+                place = (occurrence.session_id, tuple(step.number for step in occurrence.steps))
+                known = occurrences.get(place)
+                # The same steps may have been found with more read from outside by then.
+                if known is None or _taint(known) < _taint(occurrence):
+                    occurrences[place] = occurrence
+    latest = max(matches, key=_asked_at)
+    return replace(latest, occurrences=tuple(sorted(_originals(occurrences.values()), key=_when)))
+
+
+def _originals(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
+    """Each of them once where it stands in a session and in a copy that went on from there; of these the one
+    that had read most from outside, for that is in both."""
+    kept: list[Occurrence] = []
+    copies: dict[Copy, Occurrence] = {}
+    for occurrence in sorted(occurrences, key=lambda found: (found.session_id, found.steps[0].number)):
+        copied = copy_of(occurrence.steps)
+        if copied is None:
+            kept.append(occurrence)
+            continue
+        known = copies.get(copied)
+        if known is not None and known.session_id == occurrence.session_id:
+            # One session has no copy of itself: its transcript tells no times.
+            kept.append(occurrence)
+        elif known is None or _taint(known) < _taint(occurrence):
+            copies[copied] = occurrence
+    return [*kept, *copies.values()]
+
+
+def _taint(occurrence: Occurrence) -> tuple[bool, bool, tuple[str, ...]]:
+    provenance = occurrence.provenance
+    return provenance.untrusted, provenance.needs_review, provenance.sources
+
+
+def _when(occurrence: Occurrence) -> tuple[object, ...]:
+    last = occurrence.steps[-1]
+    return last.at, occurrence.session_id, last.number, occurrence.steps[0].number
+
+
+def _asked_at(match: Match) -> tuple[object, ...]:
+    if match.request is None:
+        return (False, match.asked_name)
+    return (True, match.request.at, match.request.number, match.request.run_id, match.asked_name)
+
+
+def score_match(match: Match, written: Written) -> Score:
+    """The sum of what speaks for a match and against it."""
+    parts = [part for part in _parts(match, written) if part.points]
+    points = sum(part.points for part in parts)
+    if match.heuristic is Heuristic.EXPLICIT_INSTRUCTION and points < SCORE_MIN:
+        parts.append(ScorePart(reason="what the user asked for is not dropped", points=SCORE_MIN - points))
+        points = SCORE_MIN
+    return Score(points=max(0, min(100, points)), parts=tuple(parts))
+
+
+def _parts(match: Match, written: Written) -> Iterator[ScorePart]:
+    points, reason = STRENGTH[match.heuristic]
+    yield ScorePart(reason=reason, points=points)
+    yield from _score_frequency(match)
+    if match.words:
+        yield ScorePart(reason=f"it is asked for with the words {', '.join(match.words)}", points=15)
+    if is_fix(match) and any(is_about_command(each.steps[0].error) for each in match.occurrences):
+        yield ScorePart(reason="the error is about the command", points=15)
+    lines = written.lines[1:] if is_fix(match) else written.lines
+    commands = [command for line in lines for command in line.commands]
+    if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION and any(map(goes_around, commands)):
+        yield ScorePart(reason="it goes around what the project has set up", points=-30)
+    if is_fix(match) and any(map(loosens, commands)):
+        yield ScorePart(reason="it lets everybody write", points=-100)
+    if any(map(takes_away, commands)):
+        reason = "it takes something away without a look at it"
+        yield ScorePart(reason=reason, points=-60 if is_fix(match) else -15)
+    own = sum(map(is_own, commands))
+    yield ScorePart(reason="programs of the moment", points=-min(40, 20 * own))
+    scripts = sum(line.is_script for line in lines)
+    yield ScorePart(reason="scripts of the moment", points=-min(60, 30 * scripts))
+
+
+def _score_frequency(match: Match) -> Iterator[ScorePart]:
+    """How often, where and for how long; the first time counts for nothing."""
+    sessions = len({occurrence.session_id for occurrence in match.occurrences})
+    times = len(match.occurrences)
+    if sessions > 1:
+        points = min(25, 10 + 5 * (sessions.bit_length() - 2))
+        yield ScorePart(reason=f"seen in {sessions} sessions", points=points)
+    if times > sessions:
+        yield ScorePart(reason=f"seen {times} times", points=min(10, 2 * (times - sessions).bit_length()))
+    projects = {occurrence.project for occurrence in match.occurrences if occurrence.project}
+    if len(projects) > 1:
+        yield ScorePart(reason=f"seen in {len(projects)} projects", points=5)
+    moments = [step.at for occurrence in match.occurrences for step in occurrence.steps]
+    days = (max(moments) - min(moments)).days
+    if days >= DAYS_APART:
+        yield ScorePart(reason=f"seen over {days} days", points=5)
+    known = [
+        step.outcome is Outcome.SUCCEEDED
+        for occurrence in match.occurrences
+        for step in occurrence.steps
+        if step.outcome in (Outcome.SUCCEEDED, Outcome.FAILED)
+    ]
+    if not is_fix(match) and known:
+        share = sum(known) / len(known)
+        yield ScorePart(reason=f"{share:.0%} of its calls succeeded", points=round(10 * (share - 0.5)))

@@ -3,33 +3,38 @@
 Procedures, repeats and corrections need several sessions, or the user's own word. A fix may rest on one
 where error and remedy are specific: the program says itself what is wrong with the call, and what was changed
 can be told without values of the moment. What everybody runs untold, what a task file tells, and what only
-looks is no skill.
+looks is no skill; three tasks of the project in a longer row that three sessions show are one.
 """
 
 import re
 
 from runlore.domain.detectors.asked import ASKED, SETTING, is_reading, is_telling
-from runlore.domain.detectors.command_kinds import LOCAL_PROGRAMS
-from runlore.domain.detectors.error_recovery import cause_of, changed_words, speaks
+from runlore.domain.detectors.command_kinds import NEVER_COUNTING
+from runlore.domain.detectors.error_recovery import (
+    Remedy,
+    cause_of,
+    changed_words,
+    error_of,
+    is_unread,
+    leads_nowhere,
+    remedy_of,
+    rule_of,
+    speaks,
+)
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind, Step
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command
-from runlore.domain.detectors.recurring_failures import MET
-from runlore.domain.suggesting.fixes import is_again, is_approval
+from runlore.domain.detectors.toolchains import is_task
+from runlore.domain.suggesting.fixes import put_right_as_usual
 from runlore.domain.suggesting.harm import goes_around, loosens, takes_away
 from runlore.domain.suggesting.one_off_values import is_temporary
 from runlore.domain.suggesting.plans import plan_steps
 
 SESSIONS_MIN = 2
+TASKS_MIN = 3
 AGAIN_MIN = 3
 ERROR_WORDS_MIN = 2
-BEFORE_AND_AFTER = 2
-_GLOB, _QUOTES = "no matches found:", re.compile(r"['\"]")
 _WORD = re.compile(r"[a-z][a-z0-9_-]+")
-# A path that leads nowhere is another one the next time.
-_NO_PATH = re.compile(
-    r"no such file|does not exist|cannot access|is a directory|not a directory", re.IGNORECASE
-)
 
 
 def count_sessions(match: Match) -> int:
@@ -65,7 +70,10 @@ def _is_procedure(match: Match) -> bool:
     acts = [step.acts[-1] for step in plan if step.is_always]
     telling = [act for act in acts if is_telling(act)]
     if not telling:
-        return False
+        # What each task does, the project tells; not that it is these, one after the other.
+        tasks = {act.key for act in acts if act.command is not None and is_task(act.command)}
+        is_row = match.heuristic is Heuristic.MULTI_STEP and len(tasks) >= TASKS_MIN
+        return is_row and count_sessions(match) > SESSIONS_MIN
     if match.heuristic is Heuristic.REPEATED_ACTION:
         return count_sessions(match) > SESSIONS_MIN and not is_reading(telling[0].key)
     if any(not is_reading(act.key) for act in telling):
@@ -76,45 +84,41 @@ def _is_procedure(match: Match) -> bool:
 
 
 def _is_specific_fix(match: Match) -> bool:
-    seen = match.occurrences[-1]
-    failed, worked = seen.steps[0], seen.steps[-1]
-    is_short = len(seen.steps) <= BEFORE_AND_AFTER
-    if match.pattern.startswith(MET):
-        is_other_glob = _GLOB in failed.error and not _has_glob(failed, worked)
-        return not is_other_glob and not any(map(_is_unsafe, seen.steps[1:]))
-    if len(cause_of(failed.error).split()) < ERROR_WORDS_MIN:
+    usual = put_right_as_usual(match).occurrences
+    error = error_of(usual[-1].steps[0])
+    remedy = remedy_of(usual[-1].steps)
+    sessions = count_sessions(match)
+    if any(_is_unsafe(step) for each in usual for step in each.steps[1:]):
         return False
-    if is_again(match):
-        return len(match.occurrences) >= AGAIN_MIN
-    if _is_of_moment(failed, worked, is_short=is_short) or any(map(_is_unsafe, seen.steps[1:])):
+    if rule_of(error):
+        return remedy is Remedy.EDITED and sessions > SESSIONS_MIN
+    if remedy is Remedy.AGAIN:
+        return len(usual) >= AGAIN_MIN
+    if remedy is Remedy.CHANGED and _is_of_moment(*usual[-1].steps):
         return False
-    if is_approval(match) or (is_short and is_about_code(failed.error)):
-        return is_approval(match)
-    is_spoken = is_about_command(failed.error) or any(speaks(each, failed.error) for each in failed.commands)
-    return is_spoken or count_sessions(match) >= SESSIONS_MIN or not is_short
+    if sessions >= SESSIONS_MIN or remedy is Remedy.APPROVED:
+        return True
+    failed = usual[-1].steps[0].commands
+    is_spoken = is_about_command(error) or any(speaks(each, error) for each in failed)
+    # An error of the code that was put right without an edit was the command's.
+    is_specific = is_spoken or is_about_code(error) or remedy is Remedy.PREPARED
+    return len(cause_of(error).split()) >= ERROR_WORDS_MIN and is_specific
 
 
-def _is_of_moment(failed: Step, worked: Step, *, is_short: bool) -> bool:
-    """Whether only a path was mistyped, or something was looked for elsewhere; a glob has to be the same."""
-    if _GLOB in failed.error:
-        return not _has_glob(failed, worked)
-    is_lost = _NO_PATH.search(failed.error) is not None and not _adds_flag(failed, worked)
-    return is_short and (is_lost or _looks_locally(failed))
-
-
-def _has_glob(failed: Step, worked: Step) -> bool:
-    return failed.error.rpartition(_GLOB)[2].strip() in _QUOTES.sub("", worked.text)
+def _is_of_moment(failed: Step, worked: Step) -> bool:
+    """Whether only a path was mistyped, or something was looked for elsewhere."""
+    error = error_of(failed)
+    if is_unread(error):
+        return False
+    is_more = any(new.startswith("-") for _, new in changed_words(failed.text, worked.text))
+    return _looks_locally(failed) or (leads_nowhere(error) and not is_more)
 
 
 def _looks_locally(step: Step) -> bool:
     return all(
-        command.kind is CommandKind.LOOKING and command.form.partition(" ")[0] in LOCAL_PROGRAMS
+        command.kind is CommandKind.LOOKING and command.form.partition(" ")[0] in NEVER_COUNTING
         for command in step.commands
     )
-
-
-def _adds_flag(failed: Step, worked: Step) -> bool:
-    return any(new.startswith("-") for _, new in changed_words(failed.text, worked.text))
 
 
 def _is_unsafe(step: Step) -> bool:

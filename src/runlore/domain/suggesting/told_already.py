@@ -76,8 +76,8 @@ def _add_to(suggestion: Suggestion, places: Sequence[Sequence[Instructions]]) ->
 def _as_addition(suggestion: Suggestion, telling: Sequence[Instructions], new: Sequence[str]) -> Suggestion:
     """The suggestion as something that belongs to what is written down already."""
     sources = list(dict.fromkeys(visible(each.source) for each in telling))
-    told = join_words(list(dict.fromkeys(new))[:STEPS_NAMED_MAX])
-    line = f"It adds to {join_words(sources[:SOURCES_NAMED_MAX])}: {told}."
+    steps = join_words(list(dict.fromkeys(new))[:STEPS_NAMED_MAX])
+    line = f"It adds to {join_words(sources[:SOURCES_NAMED_MAX])}: {steps}."
     before, end, behind = suggestion.body.partition(_OVERVIEW_END)
     body = f"{before.rstrip()}\n\n{line}\n{end}{behind}"
     return replace(
@@ -175,3 +175,5 @@ _TASKS: dict[str, Callable[[str], Iterator[str]]] = {
     "package.json": _scripts,
 }
 TASK_FILES = frozenset(_TASKS)
+# What else of a project tells commands.
+COMMANDED = frozenset({"claude.md", "agents.md", "gemini.md", "readme.md", "contributing.md"})

@@ -3,8 +3,10 @@ they are named as a source without what must not be kept."""
 
 import re
 from collections.abc import Iterator
+from typing import Self
 
 from runlore.domain.guard import first_secret
+from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading
 from runlore.domain.text.excerpt import ELLIPSIS
 from runlore.domain.text.safe_text import escape
 
@@ -31,7 +33,6 @@ _TRAILING = ".,;:!?)]}'\""
 
 
 def addresses_in(text: str) -> Iterator[str]:
-    """The addresses in a text, in order."""
     for found in _ADDRESS.finditer(text[:SEARCHED_CHARS_MAX]) if "://" in text else ():
         yield found[0].rstrip(_TRAILING)
 
@@ -75,3 +76,56 @@ def source_name(name: str) -> str:
         if bounded.strip() and first_secret(bounded) is None:
             return bounded
     return "an address that looks like it holds a secret" if found else "a name that looks like a secret"
+
+
+# One is about a microsecond's work.
+CALL_WORK_MAX = 262_144
+RUN_WORK_MAX = 1_048_576
+_COMMAND = 64
+_WORD = 2
+_TEXT = 4
+
+MORE_THAN_IS_READ: Reading = (
+    "more than is read",
+    Outside(kind=OutsideKind.UNKNOWN_TOOL, brings=Brings.TEXT, why="it is too long to be read to its end"),
+)
+
+
+class ReadingBudget:
+    """What may still be read. Once something did not fit, it is spent."""
+
+    def __init__(self, work: int) -> None:
+        self._all = work
+        self._left = work
+
+    @classmethod
+    def of_call(cls) -> Self:
+        return cls(CALL_WORK_MAX)
+
+    @classmethod
+    def of_run(cls) -> Self:
+        """What all calls of a run may cost."""
+        return cls(RUN_WORK_MAX)
+
+    @property
+    def used(self) -> int:
+        return self._all - self._left
+
+    @property
+    def is_spent(self) -> bool:
+        return self._left <= 0
+
+    def spend(self, work: int) -> bool:
+        """Take so much; whether there was as much."""
+        self._left -= work
+        return self._left >= 0
+
+    def spend_chars(self, chars: int) -> bool:
+        return self.spend(chars)
+
+    def spend_command(self, words: int) -> bool:
+        return self.spend(_COMMAND + _WORD * words)
+
+    def spend_text(self) -> bool:
+        """A text that is looked at and not parsed."""
+        return self.spend(_TEXT)

@@ -6,25 +6,39 @@ What a shell tool's script reads from outside, command by command.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from posixpath import join
 from typing import NamedTuple
 
 from runlore.domain import limits
 from runlore.domain.record import JsonValue
 from runlore.domain.shell import Script, ShellCommand, script_of, script_of_words
 from runlore.domain.shell.wrappers import SHELLS
-from runlore.domain.taint_sources.addresses import is_address, is_own_machine, with_gaps_as_words
-from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, ReadingBudget
+from runlore.domain.taint_sources.addresses import (
+    MORE_THAN_IS_READ,
+    ReadingBudget,
+    is_address,
+    is_own_machine,
+    with_gaps_as_words,
+)
 from runlore.domain.taint_sources.commands import (
+    ENVIRONMENT,
     is_untold,
     named_address,
     outside_of_command,
     plain_name,
     untold,
 )
-from runlore.domain.taint_sources.kinds import ANYWHERE, Brings, Reading, WorkPlace, words
+from runlore.domain.taint_sources.kinds import ANYWHERE, Brings, Reading, WorkPlace
 from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path
 from runlore.domain.taint_sources.program_texts import INTERPRETERS, outside_of_text
-from runlore.domain.taint_sources.programs import BY_PROGRAM, SHOWING
+from runlore.domain.taint_sources.programs import (
+    BRINGING,
+    BY_PROGRAM,
+    COPYING,
+    SEARCHING,
+    SHOWING,
+    UNPACKING,
+)
 from runlore.domain.taint_sources.tools import (
     FILE_READERS,
     FILE_WRITERS,
@@ -34,6 +48,7 @@ from runlore.domain.taint_sources.tools import (
     outside_of_tool,
     runs_commands,
 )
+from runlore.domain.text.word_tables import words
 
 # Scripts that are remembered: an open run is read again with every candidate that names it.
 REMEMBERED_SCRIPTS = 2_048
@@ -53,6 +68,11 @@ _ASSIGNED = re.compile(
 _SETTING = re.compile(r"\b(?:for|read|select|mapfile|readarray|printf|getopts)\b([^;\n]*)")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PRINTING = frozenset({"echo", "printf"})
+# Options of curl by which a file is called as its address ends.
+_NAMED_REMOTELY = re.compile(r"-[a-zA-Z]*O|--remote-name")
+_PRINTED = re.compile(r"\$\{?([A-Za-z_]\w*)")
+# What every shell says of itself.
+_OF_SHELL = words("HOME PWD OLDPWD PATH USER SHELL PIPESTATUS RANDOM SECONDS LINENO HOSTNAME PPID UID TMPDIR")
 BATCH_DEPTH_MAX = 3
 # What prints nothing of its own, or only what it is given.
 _SILENT = words("cd export set mkdir sleep true umask echo printf")
@@ -124,7 +144,7 @@ def _of_commands(script: Script, text: str, budget: ReadingBudget) -> Iterator[R
     variables = _variables(text) if any("$" in command.program for command in script.commands) else {}
     for command in script.commands:
         for each in _resolve(command, variables):
-            readings = outside_of_command(each, budget)
+            readings = outside_of_command(each, budget) or _of_printed_variables(each, text)
             is_found = is_found or bool(readings)
             yield from readings
         if not is_found:
@@ -138,6 +158,16 @@ def _of_commands(script: Script, text: str, budget: ReadingBudget) -> Iterator[R
             yield named_address(found[1])
     if script.is_cut or budget.is_spent:
         yield MORE_THAN_IS_READ
+
+
+def _of_printed_variables(command: ShellCommand, text: str) -> tuple[Reading, ...]:
+    """A variable that a command prints and that this script has not set: whoever started the shell did."""
+    if command.program not in _PRINTING or "$" not in text:
+        return ()
+    named = {name for word in command.arguments for name in _PRINTED.findall(word)} - _OF_SHELL
+    known = {name for name, _ in _ASSIGNED.findall(text)}
+    known |= {word for line in _SETTING.findall(text) for word in _NAME.findall(line)}
+    return () if named <= known else (("the environment", ENVIRONMENT),)
 
 
 def _of_feeding(command: ShellCommand, before: ShellCommand | None) -> Iterator[Reading]:
@@ -188,12 +218,10 @@ def _of_loose_words(text: str) -> Iterator[Reading]:
     """What could not be parsed counts by its words: a program of the table where a command could begin."""
     for found in _COMMAND_LIKE.finditer(text):
         words = [plain_name(word) for word in found[0].lstrip(_BEFORE_COMMANDS).split()]
-        row = BY_PROGRAM.get(words[0]) if len(words) > 1 else None
-        if row is None:
-            continue
-        behind = next((word for word in words[1:] if word in row.when), "")
-        if behind or not row.when:
-            yield f"{words[0]} {behind}".strip(), row.outside
+        for row in BY_PROGRAM.get(words[0], ()) if len(words) > 1 else ():
+            behind = next((word for word in words[1:] if word in row.when), "")
+            if behind or not row.when:
+                yield f"{words[0]} {behind}".strip(), row.outside
 
 
 def outside_of_call(
@@ -204,12 +232,12 @@ def outside_of_call(
     if place.is_ours and name in OUR_TOOLS:
         return ()
     found = tuple(_of_call(name, arguments, own, depth=0))
-    if not found and name.strip().lower() in FILE_READERS:
-        found = tuple(_of_other_folders(name, arguments, own, place.folder))
+    if not found:
+        found = tuple(_of_other_folders(name, arguments, place.folder))
     return (*found, MORE_THAN_IS_READ) if own.is_spent and MORE_THAN_IS_READ not in found else found
 
 
-def prints_outside(name: str, arguments: JsonValue) -> bool:
+def prints_outside(name: str, arguments: JsonValue, folder: str = "") -> bool:
     """Whether what a call that reads from outside prints is all from there: a text and no report of what was
     installed or pulled, and nothing of other commands beside it."""
     readings = tuple(outside_of_call(name, arguments, ReadingBudget.of_call()))
@@ -218,7 +246,12 @@ def prints_outside(name: str, arguments: JsonValue) -> bool:
     for called in commands_of_call(name, arguments):
         script = _script_of(called)
         printing = [each for each in script.commands if each.program not in _SILENT]
-        reading = {each.pipeline for each in printing if outside_of_command(each)}
+        reading = {
+            each.pipeline
+            for each in printing
+            if outside_of_command(each)
+            or any(outside_of_folder(path, folder) for path in _list_printed(each))
+        }
         if script.whole and not all(each.pipeline in reading for each in printing):
             return False
     return True
@@ -228,19 +261,64 @@ def paths_shown(name: str, arguments: JsonValue) -> Iterator[str]:
     """The files whose text a call shows: what a reading tool is given, or a command that prints files."""
     if name.strip().lower() in FILE_READERS:
         yield from _path_arguments(arguments)
+    here = ""
     for command in _simple_commands(name, arguments):
-        if command.program in SHOWING:
-            yield from (word for word in command.arguments if not word.startswith("-"))
+        plain = _plain_words(command)
+        if command.program in ("cd", "pushd"):
+            here = join(here, *plain[:1])
+        else:
+            yield from (join(here, word) for word in _list_printed(command))
 
 
 def paths_written(name: str, arguments: JsonValue) -> Iterator[str]:
-    """The files that a call writes."""
     if name.strip().lower() in FILE_WRITERS:
         yield from _path_arguments(arguments)
         yield from _PATCHED.findall(arguments) if isinstance(arguments, str) else ()
     for command in _simple_commands(name, arguments):
         yield from command.writes if command.redirects else ()
         yield from command.arguments if command.program == "tee" else ()
+
+
+def paths_brought(name: str, arguments: JsonValue, folder: str = "") -> Iterator[tuple[str, str]]:
+    """The files and folders that a call brings from outside without showing them, each with its source: what
+    a download, a clone or a copy is told to make."""
+    piped = ""
+    for command in _simple_commands(name, arguments):
+        program, plain = plain_name(command.program), _plain_words(command)
+        found = next((source for source, _ in outside_of_command(command)), "")
+        if program in COPYING and len(plain) > 1:
+            *copied, target = plain
+            found = found or next((word for word in copied if outside_of_folder(word, folder)), "")
+            plain = (target,)
+        elif program in UNPACKING:
+            found = found or next((word for word in plain if outside_of_path(word)), "")
+        elif program == "git":
+            plain = plain[1:] if plain[:1] == ("clone",) else ()
+        elif program == "curl" and not any(map(_NAMED_REMOTELY.match, command.arguments)):
+            plain = tuple(word for word in plain if not is_address(word))
+        elif program not in BRINGING and program != "tee":
+            plain = ()
+        piped = found or (piped if command.place else "")
+        if piped:
+            made = (_last_part(word) if is_address(word) else word for word in plain)
+            written = command.writes if command.redirects else ()
+            yield from ((path, piped) for path in (*made, *written) if path.strip("./"))
+
+
+def _list_printed(command: ShellCommand) -> tuple[str, ...]:
+    """The files that a command prints."""
+    if command.program not in SHOWING and command.program not in SEARCHING:
+        return ()
+    words = _plain_words(command)[command.program in SEARCHING :]
+    return (*words, *command.reads) if command.redirects else words
+
+
+def _last_part(address: str) -> str:
+    return address.partition("?")[0].rstrip("/").rpartition("/")[2].removesuffix(".git")
+
+
+def _plain_words(command: ShellCommand) -> tuple[str, ...]:
+    return tuple(word for word in command.arguments if not word.startswith("-") and "\n" not in word)
 
 
 def _path_arguments(arguments: JsonValue) -> Iterator[str]:
@@ -345,7 +423,6 @@ def _of_program_text(text: str, calls: Sequence[str], budget: ReadingBudget) -> 
 
 
 def _inner_commands(text: str) -> list[str]:
-    """The commands that a program text has in quotes, without them."""
     return [
         re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], quoted[1:-1])
         for quoted in _INNER_COMMAND.findall(text)
@@ -362,15 +439,13 @@ def _of_paths(arguments: JsonValue, budget: ReadingBudget) -> Iterator[Reading]:
             yield named_address(text)
 
 
-def _of_other_folders(
-    name: str, arguments: JsonValue, budget: ReadingBudget, folder: str
-) -> Iterator[Reading]:
-    """What a tool that shows files is given of other folders, or where nobody can tell what it is given."""
-    if arguments is not None and not isinstance(arguments, Mapping):
+def _of_other_folders(name: str, arguments: JsonValue, folder: str) -> Iterator[Reading]:
+    """What a call shows of other folders, or where nobody can tell what a tool that shows files is given."""
+    if name.strip().lower() in FILE_READERS and arguments is not None and not isinstance(arguments, Mapping):
         yield f"{name} of something that cannot be told", UNKNOWN
-    for key, text in _texts(arguments, budget):
-        if key.lower() in _PATH_KEYS and (outside := outside_of_folder(text, folder)):
-            yield text, outside
+    for path in paths_shown(name, arguments):
+        if outside := outside_of_folder(path, folder):
+            yield path, outside
 
 
 def _commands(value: JsonValue, key: str) -> Iterator[tuple[str, str | list[str]]]:

@@ -12,9 +12,13 @@ from functools import lru_cache
 
 from runlore.domain.shell import ShellCommand, parts_of, script_of, script_of_words
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
-from runlore.domain.taint_sources.addresses import is_address, is_own_machine
-from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, ReadingBudget
-from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading, words
+from runlore.domain.taint_sources.addresses import (
+    MORE_THAN_IS_READ,
+    ReadingBudget,
+    is_address,
+    is_own_machine,
+)
+from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading
 from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path, outside_of_paths
 from runlore.domain.taint_sources.program_texts import (
     INTERPRETERS,
@@ -25,6 +29,7 @@ from runlore.domain.taint_sources.program_texts import (
 from runlore.domain.taint_sources.programs import (
     BY_PROGRAM,
     GIT_NAMING,
+    GIT_WORDS,
     LEAVING_HOME,
     LEAVING_HOME_LETTERS,
     LEAVING_HOME_LETTERS_ELSEWHERE,
@@ -34,6 +39,7 @@ from runlore.domain.taint_sources.programs import (
     SHOWING,
     ProgramRow,
 )
+from runlore.domain.text.word_tables import words
 
 _RUN = words("run exec")
 # Which of their first words run something; where there are none, they always do.
@@ -66,11 +72,6 @@ RUNNERS: Mapping[str, frozenset[str]] = {
 }
 # Clients and the options behind which their server stands; without one they ask this machine.
 CLIENTS: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("mysql", "mariadb", "mysqldump", "mysqladmin"), words("-h --host")),
-    **dict.fromkeys(("psql", "pg_dump", "pg_dumpall", "pgcli", "mycli", "usql"), words("-h --host")),
-    **dict.fromkeys(("redis-cli", "valkey-cli", "iredis"), words("-h -u")),
-    **dict.fromkeys(("mongo", "mongosh", "mongodump", "mongoexport"), words("--host -h --uri")),
-    **dict.fromkeys(("clickhouse-client", "clickhouse", "influx", "cqlsh", "sqlcmd"), words("-h --host -S")),
     **dict.fromkeys(
         ("ldapsearch", "mosquitto_sub", "snmpwalk", "snmpget", "etcdctl"), words("-h -H --endpoints")
     ),
@@ -78,9 +79,6 @@ CLIENTS: Mapping[str, frozenset[str]] = {
 }
 # A client that asks no machine unless it is called with this word.
 _ONLY_WITH = {"openssl": "s_client"}
-# A connection that is described in one word: `host=db user=me`.
-_DESCRIBED = re.compile(r"(?<![\w-])host(?:addr)?\s*=\s*'?([^\s']+)")
-_SETTINGS = words("PGHOST PGHOSTADDR PGSERVICE MYSQL_HOST REDISCLI_URI DATABASE_URL")
 UNTOLD = "a command that cannot be told"
 # How many words of a runner are taken for the beginning of another command, and how deep.
 STARTS_MAX = 8
@@ -95,6 +93,7 @@ _KEYWORDS = frozenset({"[", "[[", "!", "{", "}"})
 _LOOKED_UP = re.compile(r"^(?:\$\(|`)(?:which|command -v|type -[pP])\s+([\w./+-]+)[)`]$")
 _MODULE = re.compile(r"^(?:[^\W\d]\w*\.)*[^\W\d]\w*$")
 _REMOTE_MODULE = re.compile(r"^(?!\.)[\w-]+(?:\.[\w-]+)+/|@")
+_UNPACKED_TO_PRINT = re.compile(r"-?[A-Za-z]*O[A-Za-z]*$|--to-stdout$|--to-command")
 _SED_RUNS = re.compile(r"(?:^|[;{}\d$/!,])\s*e\s+\S|[^\w\s][gpiIm\d]*e[gpiIm\d]*(?:;|$)")
 # Programs of which no other table speaks: only the files count that they are called with.
 _ONLY_FILES = NAMING_ONLY - {
@@ -106,10 +105,20 @@ _ONLY_FILES = NAMING_ONLY - {
 _NAMED = frozenset({*BY_PROGRAM, "env", "rsync", "git", "go", "uv"})
 _RUNNING_TEXTS = frozenset({*INTERPRETERS, *TEXT_PROGRAMS, *SHELLS, "sed", "tar", "source", "."})
 _RUNNING_OTHERS = frozenset({*RUNNERS, "git", "python", "pypy"})
+# Options of git in front of its word, with their values.
+_GIT_SETTINGS = re.compile(r"\0(?:-[Cc]|--git-dir|--work-tree|--namespace)\0[^\0]*")
+# A branch of another repository, but for the one that everybody works from.
+_ELSEWHERE = re.compile(
+    r"(?:^|\.\.)(?:(?:refs/)?remotes/|refs/pull/)?(?:origin|upstream|fork)/(?!main\b|master\b|HEAD\b)|FETCH_HEAD"
+)
+_HISTORY = Outside(kind=OutsideKind.HISTORY, brings=Brings.CODE, why="prints what whoever committed it wrote")
+_ALL_FILES = Outside(
+    kind=OutsideKind.PACKAGE, brings=Brings.CODE, why="prints files that nobody named, those of packages too"
+)
 _NAMED_ADDRESS = Outside(
     kind=OutsideKind.WEB_PAGE, brings=Brings.TEXT, why="the call names an address elsewhere"
 )
-_ENVIRONMENT = Outside(
+ENVIRONMENT = Outside(
     kind=OutsideKind.SENSITIVE_FILE, brings=Brings.TEXT, why="prints the environment, passwords too"
 )
 _SERVER = Outside(kind=OutsideKind.REMOTE, brings=Brings.TEXT, why="prints what another machine answers")
@@ -120,12 +129,11 @@ _RUN_PACKAGE = Outside(
 
 
 def runs_another(program: str, arguments: Sequence[str]) -> bool:
-    """Whether a program runs another command that stands among its words."""
     when = RUNNERS.get(program)
     return when is not None and (not when or not when.isdisjoint(arguments))
 
 
-def asks_elsewhere(program: str, arguments: Sequence[str], settings: Sequence[str]) -> bool:
+def asks_elsewhere(program: str, arguments: Sequence[str]) -> bool:
     """Whether a client asks another machine than this one, or one that cannot be told."""
     options = CLIENTS.get(program)
     if options is None:
@@ -136,10 +144,9 @@ def asks_elsewhere(program: str, arguments: Sequence[str], settings: Sequence[st
             return False
         servers = tuple(_values(arguments, options))
         return not servers or not all(map(_is_here, servers))
-    if not _SETTINGS.isdisjoint(settings) or any(word.startswith("$") for word in arguments):
+    if any(word.startswith("$") for word in arguments):
         return True
-    described = (found[1] for word in arguments for found in _DESCRIBED.finditer(word))
-    return not all(map(_is_here, (*_values(arguments, options), *described)))
+    return not all(map(_is_here, _values(arguments, options)))
 
 
 def _values(arguments: Sequence[str], options: frozenset[str]) -> Iterator[str]:
@@ -173,7 +180,6 @@ def untold(name: str = "") -> Reading:
 
 
 def named_address(address: str) -> Reading:
-    """The reading of a call that names an address."""
     return address, _NAMED_ADDRESS
 
 
@@ -218,12 +224,15 @@ def _of_command(command: ShellCommand, budget: ReadingBudget, *, depth: int) -> 
 
 def _of_program(program: str, command: ShellCommand) -> Iterator[Reading]:
     addresses = [word for word in command.arguments if ":" in word and is_address(word)]
-    row = BY_PROGRAM.get(program)
+    rows = BY_PROGRAM.get(program, ())
+    row = next((each for each in rows if _behind(command.arguments, each)), rows[0] if rows else None)
     if program == "env" and not command.arguments:
-        yield "env", _ENVIRONMENT
+        yield "env", ENVIRONMENT
     if program == "rsync" and any(":" in word.partition("/")[0] for word in command.arguments):
-        row = BY_PROGRAM["scp"]
+        (row,) = BY_PROGRAM["scp"]
     behind = _behind(command.arguments, row) if row else ""
+    if program == "git" and (other := _git_of_others(command)):
+        yield other
     if row is None or (row.when and not behind and not _git_remote(program, command)):
         yield from _of_addresses(program, command, addresses)
         return
@@ -248,6 +257,19 @@ def _of_addresses(program: str, command: ShellCommand, addresses: Sequence[str])
         yield "go run", _RUN_PACKAGE
     if program == "uv" and any(word.startswith("--with") for word in words):
         yield "uv run --with", _RUN_PACKAGE
+
+
+def _git_of_others(command: ShellCommand) -> Reading | None:
+    """What git shows that others have written, or what nobody can tell, where no first word says so."""
+    plain = _GIT_SETTINGS.sub("", "\0".join(("", *command.arguments))).split("\0")[1:]
+    called = next((word for word in plain if not word.startswith("-")), "help")
+    if called not in GIT_WORDS:
+        return untold(f"git {called}")
+    if called == "tag" and any(word.startswith(("-n", "--format")) for word in plain):
+        return "git tag", _HISTORY
+    if called in ("diff", "difftool", "range-diff") and any(map(_ELSEWHERE.search, plain)):
+        return f"git {called}", _HISTORY
+    return None
 
 
 def _git_remote(program: str, command: ShellCommand) -> bool:
@@ -307,12 +329,11 @@ def _leaves_home(word: str, letters: str) -> bool:
 
 
 def _of_server(program: str, command: ShellCommand) -> Iterator[Reading]:
-    if asks_elsewhere(program, command.arguments, [name for name, _ in command.assignments]):
+    if asks_elsewhere(program, command.arguments):
         yield f"{program} of another machine", _SERVER
 
 
 def _of_texts(program: str, command: ShellCommand) -> Iterator[Reading]:
-    """The program texts that a command runs."""
     words = command.arguments
     if is_given_text(program, words):
         yield from outside_of_text(program, " \n".join(words))
@@ -335,6 +356,10 @@ def _sed_scripts(words: Sequence[str]) -> Sequence[str]:
 
 
 def _of_files(program: str, command: ShellCommand) -> Iterator[Reading]:
+    if program in ("find", "fd") and _prints_all(command.arguments):
+        yield program, _ALL_FILES
+    if program in ("tar", "bsdtar") and not any(map(_UNPACKED_TO_PRINT.match, command.arguments)):
+        return
     paths = [*command.reads] if command.redirects else []
     found: dict[str, Outside] = {}
     if program not in NOT_PRINTING:
@@ -352,6 +377,14 @@ def _of_files(program: str, command: ShellCommand) -> Iterator[Reading]:
         # A connection is written to as a file; what is read from it comes through the same descriptor.
         if target.startswith(("/dev/tcp/", "/dev/udp/")) and (outside := outside_of_path(target)):
             yield target, outside
+
+
+def _prints_all(words: Sequence[str]) -> bool:
+    """Whether a search through the whole folder, packages and all, prints what it finds."""
+    prints = {"-exec", "-x", "-execdir"} & {*words} and SHOWING & {*words}
+    return (
+        bool(prints) and bool({".", "./", "/"} & {*words}) and not {"-prune", "-path", "-maxdepth"} & {*words}
+    )
 
 
 def _of_inner(program: str, command: ShellCommand, budget: ReadingBudget, *, depth: int) -> Iterator[Reading]:

@@ -17,6 +17,8 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.text.analysis import is_stop_word
 
 WINDOW = 3
+# How many folders around a file are asked after.
+FOLDERS_MAX = 8
 ROW_CHARS_MIN, TELLING_WORDS_MIN, TELLING_CHARS_MIN = 19, 2, 4
 # How many characters of one text are read, and how many fingerprints of one run are kept and asked after.
 READ_CHARS_MAX, FINGERPRINTS_PER_RUN_MAX = 200_000, 20_000
@@ -59,7 +61,6 @@ class FirstSeen:
 
     @property
     def sentence(self) -> str:
-        """One line for people."""
         return f"words first seen in {self.source} on {self.at:%Y-%m-%d}"
 
 
@@ -84,7 +85,22 @@ def fingerprint_text(text: str, *, is_whole: bool = False, is_inside: bool = Fal
 
 def fingerprint_path(path: str, folder: str) -> int:
     """The fingerprint of a file, by its path; a relative one is of the working folder."""
-    return _hash(f"file {normpath(join(folder, path.removeprefix('file://')))}")
+    return _hash(f"file {_whole_path(path, folder)}")
+
+
+def fingerprint_place(path: str, folder: str) -> tuple[int, ...]:
+    """The same of a file and the folders that it is in, as far as they are of the working folder."""
+    whole = _whole_path(path, folder)
+    parts = whole.split("/")
+    depth = (
+        folder.rstrip("/").count("/") + 1 if whole.startswith(folder.rstrip("/") + "/") else len(parts) - 1
+    )
+    ends = range(len(parts), max(depth, len(parts) - FOLDERS_MAX), -1)
+    return tuple(_hash(f"file {'/'.join(parts[:end])}") for end in ends)
+
+
+def _whole_path(path: str, folder: str) -> str:
+    return normpath(join(folder, path.removeprefix("file://")))
 
 
 def _passages(folded: str, plain_min: int) -> Iterator[str]:

@@ -18,6 +18,8 @@ class OutsideKind(StrEnum):
     PAST_RUN = "past run"
     UNKNOWN_TOOL = "unknown tool"
     OTHER_FOLDER = "other folder"
+    HISTORY = "history"
+    DATABASE = "database"
 
 
 class Brings(StrEnum):
@@ -49,8 +51,3 @@ ANYWHERE = WorkPlace()
 
 # A source, and the reason that it counts.
 Reading = tuple[str, Outside]
-
-
-def words(text: str) -> frozenset[str]:
-    """A table's words, written in one line."""
-    return frozenset(text.split())

@@ -115,14 +115,21 @@ PATHS: Sequence[PathRow] = (
         kind=OutsideKind.PACKAGE,
     ),
     _row(
-        "*.pdf, *.docx, *.xlsx, *.epub, *.eml, *.mbox",
-        r"\.(?:pdf|docx?|pptx?|xlsx?|odt|epub|eml|mbox)$",
-        "is a document or a mail, mostly of somebody else's",
+        "*.pdf, *.docx, *.xlsx, *.epub, *.eml, *.mbox, *.patch",
+        r"\.(?:pdf|docx?|pptx?|xlsx?|odt|epub|eml|mbox|patch|diff)$",
+        "is a document, a mail or a patch, mostly of somebody else's",
         kind=OutsideKind.DOWNLOAD,
     ),
     _row(
-        "*.log",
-        r"\.log(?:\.\d{1,3})?$",
+        "*.zip, *.tar.gz, *.whl, *.jar",
+        r"\.(?:zip|tgz|tbz2?|txz|tar(?:\.\w{1,4})?|7z|rar|jar|whl|deb|rpm)$",
+        "is packed, mostly elsewhere",
+        kind=OutsideKind.DOWNLOAD,
+    ),
+    _row(
+        "*.log, *.log.2.gz, nohup.out, logs/web/current",
+        r"\.log(?:\.\d{1,3})?(?:\.(?:gz|bz2|xz|zst))?$|(?:^|/)nohup\.out$"
+        r"|(?:^|/)logs?/(?:[\w.-]+/)*[\w-]+(?:\.(?:txt|out|err|jsonl?))?$",
         "holds what programs were told by whoever called them",
         kind=OutsideKind.REMOTE,
     ),

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from runlore.domain.taint_sources.addresses import addresses_in, is_own_machine
-from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading, words
+from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading
 from runlore.domain.taint_sources.programs import BY_PROGRAM
+from runlore.domain.text.word_tables import words
 
 SEARCHED_CHARS_MAX = 65_536
 
@@ -42,6 +43,7 @@ NETWORK_WORDS = words(
     " http.request https.request node-fetch undici got( net::http open-uri httparty faraday lwp io::socket"
     " http::tiny file_get_contents fsockopen curl_ xmlhttprequest websocket net.connect net.dial webclient"
     " invoke-webrequest invoke-restmethod url-retrieve url-copy-file open-network-stream"
+    " sqlite3 psycopg pymysql mysql.connector sqlalchemy pymongo mongoose activerecord pdo("
 ) | {"import requests", "from requests"}
 # Words that start another program, or a text that is made up only then.
 STARTING_WORDS = words(
@@ -73,7 +75,6 @@ _ORDINARY = words(
 
 
 def outside_of_text(program: str, text: str) -> Iterator[Reading]:
-    """What a program text reads from outside when that program runs it."""
     if len(text) > SEARCHED_CHARS_MAX:
         yield f"{program} with a text longer than is read", _STARTING
         text = text[:SEARCHED_CHARS_MAX]
@@ -87,14 +88,13 @@ def outside_of_text(program: str, text: str) -> Iterator[Reading]:
         yield f"{program} that starts other programs", _STARTING
         return
     for started in _STARTED.finditer(text):
-        row = BY_PROGRAM.get(started[1].lower())
         behind = set(re.split(r"[\"'`,\s]+", started[2]))
-        if row is not None and (behind & row.when if row.when else started[1].lower() not in _ORDINARY):
-            yield f"{started[1]} started by {program}", row.outside
+        for row in BY_PROGRAM.get(started[1].lower(), ()):
+            if behind & row.when if row.when else started[1].lower() not in _ORDINARY:
+                yield f"{started[1]} started by {program}", row.outside
 
 
 def is_given_text(program: str, arguments: tuple[str, ...]) -> bool:
-    """Whether some of a program's arguments are a text that it runs."""
     if program in TEXT_PROGRAMS:
         return True
     options = INTERPRETERS.get(program)

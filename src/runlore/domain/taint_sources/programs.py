@@ -1,9 +1,14 @@
-"""Shell commands that bring something from outside, with the subcommands that do, and why."""
+"""Shell commands that bring something from outside, with the subcommands that do, and why.
 
-from collections.abc import Mapping, Sequence
+Below each kind of outside stand its programs, a row each: behind `|` the first words that count, behind `!`
+those that do not.
+"""
+
+from collections.abc import Iterator
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, words
+from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind
+from runlore.domain.text.word_tables import table_rows, words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,201 +26,101 @@ class ProgramRow:
     quiet_at_home: bool = False
 
 
-def _row(
-    programs: str,
-    why: str,
-    *,
-    kind: OutsideKind,
-    brings: Brings = Brings.TEXT,
-    when: str = "",
-    unless: str = "",
-    quiet_at_home: bool = False,
-) -> ProgramRow:
-    return ProgramRow(
-        programs=tuple(programs.split()),
-        outside=Outside(kind=kind, brings=brings, why=why),
-        when=words(when),
-        unless=words(unless),
-        quiet_at_home=quiet_at_home,
-    )
+_TABLE = """
+web_page text quiet_at_home | prints what an address answers, whoever wrote it
+    curl wget wget2 http https httpie xh xhs curlie hurl aria2c axel fetch grpcurl websocat wscat
+        invoke-webrequest invoke-restmethod iwr irm
+web_page text | prints what an address answers, whoever wrote it
+    lynx w3m links links2 elinks browsh trafilatura
+    yt-dlp youtube-dl gallery-dl ddgr googler howdoi
+download code | brings files that others wrote; their words are read later
+    git | clone fetch pull submodule ls-remote lfs fetch-pack svn
+    svn hg bzr fossil | checkout co clone update up export pull incoming git sync fetch switch init
+package code | installs code that others wrote, and prints what it says
+    pip uv-pip pip-sync conda mamba micromamba easy_install pdm poetry pipenv hatch rye | install download
+        wheel index search add update upgrade sync lock create env inject reinstall
+    uv | add sync lock tool pip python x self
+    pipx ! list environment ensurepath completions uninstall uninstall-all pin unpin --version --help
+    uvx npx bunx pnpx dlx
+    npm yarn pnpm bun deno jsr volta corepack | install i ci add update up upgrade exec x dlx create init view
+        info show search outdated audit install-test it prepare import global use
+    cargo rustup | install add update fetch search info binstall vendor audit toolchain component target
+    gem bundle bundler | install update fetch search add i outdated info
+    go | get install mod work
+    apt apt-get aptitude dnf yum zypper apk brew port snap flatpak nix nix-env nix-channel winget choco scoop
+        opkg xbps-install emerge pkg pkgin guix ! list --version remove uninstall purge autoremove clean
+        leaves services --prefix --cellar config doctor
+    dpkg rpm ! --version -l -q -qa -L -s -S -qi -ql --list --listfiles --status --search --remove --purge -r
+        -P -e
+    pacman yay paru
+    composer dotnet nuget cpan cpanm luarocks opam cabal stack mix rebar3 pod carthage swift vcpkg conan
+        ansible-galaxy helm terraform tofu asdf mise sdk nvm fnm pyenv rbenv gradle-get jspm bower | install
+        require update upgrade add restore get deps.get package init pull repo search fetch use download
+        plugin
+download code | brings an image that others made
+    docker podman nerdctl skopeo crane oras buildah | pull search copy cp-image inspect-remote load import
+remote text | prints issues, reviews and files that others wrote
+    gh glab hub tea jira acli ! auth config alias completion version --version help
+remote text | prints or copies what another machine has
+    ssh scp sftp mosh telnet rsh rlogin ftp lftp tftp rclone autossh
+remote text | prints what another machine answers
+    nc ncat netcat socat nmap
+remote text | prints what a service answers, others' words among it
+    aws gcloud gsutil az doctl heroku flyctl fly vercel netlify wrangler oci ibmcloud linode-cli s3cmd s5cmd
+        bq mc stripe twilio supabase firebase sentry-cli datadog newrelic pulumi eksctl ! --version version
+        help
+remote text | prints what runs elsewhere, others' words among it
+    kubectl oc k9s stern kubetail | logs exec cp attach debug port-forward proxy describe events
+history text | prints what whoever committed it wrote
+    git | log shortlog whatchanged notes reflog for-each-ref rev-list format-patch
+    hg svn jj | log
+history code | prints files as whoever committed them wrote them; their words are read in the files
+    git | show blame annotate cat-file
+    hg svn jj | annotate blame cat show
+database text | prints rows that anybody may have written
+    sqlite3 sqlite litecli duckdb mysql mariadb mysqldump psql pg_dump pg_dumpall pgcli mycli usql redis-cli
+        valkey-cli iredis mongo mongosh mongodump mongoexport clickhouse-client clickhouse influx cqlsh sqlcmd
+        sqlplus bsqldb ! --version -V --help version help
+    rails rake | runner r console c dbconsole db
+    php python | tinker shell shell_plus dbshell dumpdata
+remote text | prints what programs were told by whoever called them
+    journalctl dmesg logcat
+    docker podman nerdctl docker-compose | logs
+remote text | prints what others registered
+    dig nslookup host whois drill kdig
+remote text | prints mails that others wrote
+    mail mailx mutt neomutt himalaya notmuch mbsync fetchmail getmail offlineimap
+other_agent text | another agent or model did the reading
+    claude codex gemini opencode aider llm sgpt ollama goose cursor-agent crush amp qwen copilot mods aichat !
+        --version version --help help list ps show serve pull rm
+unknown_tool text | prints whatever was copied last
+    pbpaste xsel wl-paste xclip
+sensitive_file text | prints the environment, passwords too
+    printenv
+sensitive_file text | prints what is kept in a store of secrets
+    pass op bw lpass keyring vault sops security gopass chamber doppler infisical
+"""
 
 
-_PAGE = "prints what an address answers, whoever wrote it"
-_FILES = "brings files that others wrote; their words are read later"
-_PACKAGES = "installs code that others wrote, and prints what it says"
-_SERVICE = "prints what a service answers, others' words among it"
+def _read_programs(table: str) -> Iterator[ProgramRow]:
+    for head, rows in table_rows(table):
+        marks, why = head.split(" | ")
+        kind, brings, *quiet = marks.split()
+        outside = Outside(kind=OutsideKind[kind.upper()], brings=Brings(brings), why=why)
+        for row in rows:
+            counting, _, unless = row.partition(" ! ")
+            programs, _, when = counting.partition(" | ")
+            yield ProgramRow(
+                programs=tuple(programs.split()),
+                outside=outside,
+                when=words(when),
+                unless=words(unless),
+                quiet_at_home=bool(quiet),
+            )
 
-PROGRAMS: Sequence[ProgramRow] = (
-    _row(
-        "curl wget wget2 http https httpie xh xhs curlie hurl aria2c axel fetch grpcurl websocat wscat"
-        " invoke-webrequest invoke-restmethod iwr irm",
-        _PAGE,
-        kind=OutsideKind.WEB_PAGE,
-        quiet_at_home=True,
-    ),
-    _row("lynx w3m links links2 elinks browsh trafilatura", _PAGE, kind=OutsideKind.WEB_PAGE),
-    _row(
-        "yt-dlp youtube-dl gallery-dl ddgr googler howdoi",
-        _PAGE,
-        kind=OutsideKind.WEB_PAGE,
-    ),
-    _row(
-        "git",
-        _FILES,
-        kind=OutsideKind.DOWNLOAD,
-        brings=Brings.CODE,
-        when="clone fetch pull submodule ls-remote lfs fetch-pack svn",
-    ),
-    _row(
-        "svn hg bzr fossil",
-        _FILES,
-        kind=OutsideKind.DOWNLOAD,
-        brings=Brings.CODE,
-        when="checkout co clone update up export pull incoming git sync fetch switch init",
-    ),
-    _row(
-        "pip uv-pip pip-sync conda mamba micromamba easy_install pdm poetry pipenv hatch rye",
-        _PACKAGES,
-        kind=OutsideKind.PACKAGE,
-        brings=Brings.CODE,
-        when="install download wheel index search add update upgrade sync lock create env inject reinstall",
-    ),
-    _row(
-        "uv",
-        _PACKAGES,
-        kind=OutsideKind.PACKAGE,
-        brings=Brings.CODE,
-        when="add sync lock tool pip python x self",
-    ),
-    _row(
-        "pipx",
-        _PACKAGES,
-        kind=OutsideKind.PACKAGE,
-        brings=Brings.CODE,
-        unless="list environment ensurepath completions uninstall uninstall-all pin unpin --version --help",
-    ),
-    _row("uvx npx bunx pnpx dlx", _PACKAGES, kind=OutsideKind.PACKAGE, brings=Brings.CODE),
-    _row(
-        "npm yarn pnpm bun deno jsr volta corepack",
-        _PACKAGES,
-        kind=OutsideKind.PACKAGE,
-        brings=Brings.CODE,
-        when="install i ci add update up upgrade exec x dlx create init view info show search outdated audit"
-        " install-test it prepare import global use",
-    ),
-    _row(
-        "cargo rustup",
-        _PACKAGES,
-        kind=OutsideKind.PACKAGE,
-        brings=Brings.CODE,
-        when="install add update fetch search info binstall vendor audit toolchain component target",
-    ),
-    _row(
-        "gem bundle bundler",
-        _PACKAGES,
-        kind=OutsideKind.PACKAGE,
-        brings=Brings.CODE,
-        when="install update fetch search add i outdated info",
-    ),
-    _row(
-        "go",
-        _PACKAGES,
-        kind=OutsideKind.PACKAGE,
-        brings=Brings.CODE,
-        when="get install mod work",
-    ),
-    _row(
-        "apt apt-get aptitude dnf yum zypper apk brew port snap flatpak nix nix-env nix-channel winget choco"
-        " scoop opkg xbps-install emerge pkg pkgin guix",
-        _PACKAGES,
-        kind=OutsideKind.PACKAGE,
-        brings=Brings.CODE,
-        unless="list --version remove uninstall purge autoremove clean leaves services --prefix --cellar"
-        " config doctor",
-    ),
-    _row(
-        "dpkg rpm",
-        _PACKAGES,
-        kind=OutsideKind.PACKAGE,
-        brings=Brings.CODE,
-        unless="--version -l -q -qa -L -s -S -qi -ql --list --listfiles --status --search --remove --purge -r"
-        " -P -e",
-    ),
-    _row("pacman yay paru", _PACKAGES, kind=OutsideKind.PACKAGE, brings=Brings.CODE),
-    _row(
-        "composer dotnet nuget cpan cpanm luarocks opam cabal stack mix rebar3 pod carthage swift vcpkg conan"
-        " ansible-galaxy helm terraform tofu asdf mise sdk nvm fnm pyenv rbenv gradle-get jspm bower",
-        _PACKAGES,
-        kind=OutsideKind.PACKAGE,
-        brings=Brings.CODE,
-        when="install require update upgrade add restore get deps.get package init pull repo search fetch"
-        " use download plugin",
-    ),
-    _row(
-        "docker podman nerdctl skopeo crane oras buildah",
-        "brings an image that others made",
-        kind=OutsideKind.DOWNLOAD,
-        brings=Brings.CODE,
-        when="pull search copy cp-image inspect-remote load import",
-    ),
-    _row(
-        "gh glab hub tea jira acli",
-        "prints issues, reviews and files that others wrote",
-        kind=OutsideKind.REMOTE,
-        unless="auth config alias completion version --version help",
-    ),
-    _row(
-        "ssh scp sftp mosh telnet rsh rlogin ftp lftp tftp rclone autossh",
-        "prints or copies what another machine has",
-        kind=OutsideKind.REMOTE,
-    ),
-    _row(
-        "nc ncat netcat socat nmap",
-        "prints what another machine answers",
-        kind=OutsideKind.REMOTE,
-    ),
-    _row(
-        "aws gcloud gsutil az doctl heroku flyctl fly vercel netlify wrangler oci ibmcloud linode-cli s3cmd"
-        " s5cmd bq mc stripe twilio supabase firebase sentry-cli datadog newrelic pulumi eksctl",
-        _SERVICE,
-        kind=OutsideKind.REMOTE,
-        unless="--version version help",
-    ),
-    _row(
-        "kubectl oc k9s stern kubetail",
-        "prints what runs elsewhere, others' words among it",
-        kind=OutsideKind.REMOTE,
-        when="logs exec cp attach debug port-forward proxy describe events",
-    ),
-    _row("dig nslookup host whois drill kdig", "prints what others registered", kind=OutsideKind.REMOTE),
-    _row(
-        "mail mailx mutt neomutt himalaya notmuch mbsync fetchmail getmail offlineimap",
-        "prints mails that others wrote",
-        kind=OutsideKind.REMOTE,
-    ),
-    _row(
-        "claude codex gemini opencode aider llm sgpt ollama goose cursor-agent crush amp qwen copilot mods"
-        " aichat",
-        "another agent or model did the reading",
-        kind=OutsideKind.OTHER_AGENT,
-        unless="--version version --help help list ps show serve pull rm",
-    ),
-    _row(
-        "pbpaste xsel wl-paste xclip",
-        "prints whatever was copied last",
-        kind=OutsideKind.UNKNOWN_TOOL,
-    ),
-    _row(
-        "printenv",
-        "prints the environment, passwords too",
-        kind=OutsideKind.SENSITIVE_FILE,
-    ),
-    _row(
-        "pass op bw lpass keyring vault sops security gopass chamber doppler infisical",
-        "prints what is kept in a store of secrets",
-        kind=OutsideKind.SENSITIVE_FILE,
-    ),
-)
+
+PROGRAMS = tuple(_read_programs(_TABLE))
+
 
 # An address that is an argument of these is named and not read; of git, behind these words.
 NAMING_ONLY = words(
@@ -227,8 +132,31 @@ GIT_NAMING = words(
     "remote push commit config tag notes log add branch merge am apply grep show diff blame rev-list describe"
     " stash request-pull send-email credential bisect checkout switch status"
 )
+# What git is called with; any other word is an alias, and nobody can tell what it shows.
+GIT_WORDS = words(
+    "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap"
+    " check-ref-format checkout checkout-index cherry cherry-pick clean clone commit commit-graph commit-tree"
+    " config count-objects credential describe diff diff-files diff-index diff-tree difftool fast-export"
+    " fast-import fetch fetch-pack filter-branch fmt-merge-msg for-each-ref format-patch fsck gc grep"
+    " hash-object help hook init interpret-trailers lfs log ls-files ls-remote ls-tree maintenance merge"
+    " merge-base merge-file merge-tree mergetool mktag mktree mv name-rev notes pack-objects pack-refs"
+    " prune pull push range-diff read-tree rebase reflog remote repack replace request-pull rerere"
+    " reset restore rev-list rev-parse revert rm send-email shortlog show show-branch show-ref"
+    " sparse-checkout"
+    " stash status submodule svn switch symbolic-ref tag update-index update-ref var verify-commit"
+    " verify-tag version whatchanged worktree write-tree"
+)
 # These show what is in the files and folders that they are given.
-SHOWING = words("cat bat head tail less more nl tac strings tree")
+SHOWING = words(
+    "cat bat head tail less more nl tac strings tree zcat bzcat xzcat zless cut sort uniq od xxd hexdump"
+    " base64 column fold paste cmp"
+)
+# These as well, behind a pattern.
+SEARCHING = words("grep egrep fgrep zgrep rg ag ack jq yq sed awk gawk mawk")
+# These bring files from where they are told to where they are told.
+UNPACKING = words("unzip tar bsdtar 7z")
+BRINGING = UNPACKING | words("curl wget wget2 aria2c git scp")
+COPYING = words("cp mv rsync ln install")
 # These name a file without printing what is in it.
 NOT_PRINTING = words(
     "rm touch chmod chown ls mkdir rmdir test [ [[ stat file du git cd pushd ln basename dirname echo printf"
@@ -249,8 +177,12 @@ LEAVING_HOME_SETTINGS = words(
 )
 
 
-def _by_program(rows: Sequence[ProgramRow]) -> Mapping[str, ProgramRow]:
-    return {program: row for row in rows for program in row.programs}
+def _by_program() -> dict[str, tuple[ProgramRow, ...]]:
+    rows: dict[str, tuple[ProgramRow, ...]] = {}
+    for row in PROGRAMS:
+        for program in row.programs:
+            rows[program] = (*rows.get(program, ()), row)
+    return rows
 
 
-BY_PROGRAM = _by_program(PROGRAMS)
+BY_PROGRAM = _by_program()

@@ -5,6 +5,7 @@ off may still have been seen. A result counts too where it names a source from o
 call.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
@@ -12,12 +13,16 @@ from typing import Protocol
 
 from runlore.domain import limits
 from runlore.domain.learning.own_words import has_pasted
-from runlore.domain.record import JsonObject
-from runlore.domain.runs.input_authors import words_of
-from runlore.domain.runs.journal import EventType, text_of
+from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.runs.journal import EventType, text_of, words_of
 from runlore.domain.taint import TRUSTED, Provenance
-from runlore.domain.taint_sources.addresses import is_address, is_own_machine, source_name
-from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, ReadingBudget
+from runlore.domain.taint_sources.addresses import (
+    MORE_THAN_IS_READ,
+    ReadingBudget,
+    is_address,
+    is_own_machine,
+    source_name,
+)
 from runlore.domain.taint_sources.calls import outside_of_call
 from runlore.domain.taint_sources.kinds import ANYWHERE, WorkPlace
 from runlore.domain.taint_sources.paths import outside_of_path
@@ -28,6 +33,11 @@ FORGOTTEN_CALL = "a tool call that was forgotten"
 FORGOTTEN_REQUEST = "a request that was forgotten"
 UNKNOWN_RESULT = "a result of an unknown tool"
 
+_PACKAGES = ("node_modules/", "site-packages/", "dist-packages/", "bower_components/")
+_LINE_OF_FILE = re.compile(
+    rf"^((?:\./)?(?:[\w.@~-]{{0,80}}/){{0,12}}(?:{'|'.join(_PACKAGES)})[^:\n]{{1,300}})(?::\d|: )", re.M
+)
+
 # Members of an enumeration are slow to reach, and these are asked for with every event.
 _INPUT, _CALL, _RESULT = EventType.INPUT, EventType.TOOL_CALL, EventType.TOOL_RESULT
 
@@ -36,9 +46,7 @@ class NumberedEvent(Protocol):
     """An event with its number in its session: one of the journal, or of a transcript."""
 
     @property
-    def number(self) -> int:
-        """Its place in the session."""
-        ...
+    def number(self) -> int: ...
 
     @property
     def at(self) -> datetime: ...
@@ -47,9 +55,7 @@ class NumberedEvent(Protocol):
     def type(self) -> EventType: ...
 
     @property
-    def body(self) -> JsonObject:
-        """What it tells."""
-        ...
+    def body(self) -> JsonObject: ...
 
 
 def read_outside(events: Iterable[NumberedEvent], place: WorkPlace = ANYWHERE) -> Provenance:
@@ -90,7 +96,7 @@ def sources_of_event(
         return _of_call(event.body, budget, place)
     if kind is _RESULT:
         is_plain = "source" not in event.body and event.body.get("call_id") in known
-        return () if is_plain else _of_result(event.body, known)
+        return _of_lines(event.body.get("output")) if is_plain else _of_result(event.body, known)
     return _of_request(event.body) if kind is _INPUT else ()
 
 
@@ -115,6 +121,14 @@ def _of_request(body: JsonObject) -> Iterator[str]:
     if said_by := words_of(body):
         # An agent may say what it has read, and anybody can write a task.
         yield f"words of {said_by}"
+
+
+def _of_lines(output: JsonValue) -> Iterator[str]:
+    """A result whose lines are those of packages, as a search through a whole folder prints them."""
+    if isinstance(output, str) and any(folder in output for folder in _PACKAGES):
+        found = _LINE_OF_FILE.search(output)
+        if found and outside_of_path(found[1]):
+            yield found[1]
 
 
 def _of_result(body: JsonObject, known: set[str]) -> Iterator[str]:

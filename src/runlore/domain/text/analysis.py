@@ -1,14 +1,13 @@
-"""From text to the terms it is found by: the same terms on every machine and every Python.
+"""The tokenizer of search: from text to the terms it is found by, the same on every machine and every Python.
 
     text -> chunks (`snake_case`, `v1.2.3`, `node.js`, a run of Han) -> words -> terms
 
 A term is a stemmed word that is not a stop word, or an n-gram of a script written without spaces. Nothing
 here knows of records or scores.
 
-Words that say nothing about what a text is about: neither records nor queries are matched by them.
-
-English function words, and single Han characters that work as particles and pronouns. Negated contractions
-(`don't`) are stop words by their form. Changing a list changes scores: raise `ANALYSER_VERSION`.
+Stop words say nothing about what a text is about, and nothing is matched by them: English function words,
+single Han characters that work as particles and pronouns, and by their form negated contractions (`don't`).
+Changing a list changes scores: raise `ANALYSER_VERSION`.
 """
 
 import re
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 from runlore.domain.text import word_characters
 
 if TYPE_CHECKING:
-    from snowballstemmer.english_stemmer import EnglishStemmer
+    from runlore.domain.text.stemming import WordStemmer
 
 _ENGLISH = """
     a about above after again against all also am an and any are as at be because been before being below
@@ -75,6 +74,11 @@ def terms_of(text: str) -> list[str]:
     return list(chain.from_iterable(map(_terms_of_chunk if cacheable else _chunk_terms, chunks)))
 
 
+def terms_of_chunk(chunk: str) -> tuple[str, ...]:
+    """The terms of one chunk of a text."""
+    return _terms_of_chunk(chunk) if len(chunk) <= _CACHED_CHARS_MAX else _chunk_terms(chunk)
+
+
 def words_of(text: str) -> list[str]:
     """The same before stop words are dropped and the rest is stemmed: for measuring what those are worth."""
     return [word for chunk in chunks_of(text) for word in words_of_chunk(chunk)]
@@ -120,11 +124,11 @@ def stem(word: str) -> str:
     return word
 
 
-def _stemmer() -> "EnglishStemmer":
+def _stemmer() -> "WordStemmer":
     # The package loads all of its languages, a third of a command's start: only what stems pays for that.
-    from snowballstemmer.english_stemmer import EnglishStemmer
+    from runlore.domain.text.stemming import WordStemmer
 
-    return EnglishStemmer()
+    return WordStemmer()
 
 
 def forget_words() -> None:

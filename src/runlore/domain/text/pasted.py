@@ -53,6 +53,8 @@ _LOGGED = re.compile(
     r"[ \t]*+(?:[\[(]?+(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d?:\d\d|(?:[A-Z][a-z]{2} [ \d]?\d )?+\d\d:\d\d:\d\d)"
     r"|\[(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL|trace|debug|info|warn|warning|error)\]"
     r"|(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)(?:[ \t]|[:|\[(-])"
+    r"|[$\u276f][ \t]+[a-z./~][\w./-]*(?:[ \t]|$)|npm[ \t]+(?:ERR!|error|warn)[ \t]"
+    r"|error\[\w+\]:|fatal:[ \t]|Traceback \(most recent"
     r"|(?:From|To|Cc|Von|An|De):[ \t][^\n@]{0,200}@"
     r"|(?:Subject|Betreff|Message-ID|Reply-To|Objet|Asunto):[ \t])"
 )
@@ -74,7 +76,8 @@ _GIVEN = re.compile(
     r"|traduce"
     r"|(?:correct|fix|check|improve|polish)[ \t]{1,4}(?:the[ \t]{1,4})?"
     r"(?:grammar|spelling|punctuation|wording|style|typos))\b"
-    r"[^\n.!?:：]{0,200}(?:[:：]|\b(?:following|below)\b[^\n.!?:：]{0,200}(?:[:：.!]|$))",
+    r"[^\n.!?:：]{0,200}(?:[:：]|\b(?:following|below)\b[^\n.!?:：]{0,200}(?:[:：.!]|$))"
+    r"|(?:^|[.!?])[ \t]*+here(?:['’]s| is| are)[ \t]+\w{1,30}['’]s[ \t][^\n.!?:：]{0,200}[:：]",
     re.I | re.M,
 )
 

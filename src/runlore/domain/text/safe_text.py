@@ -104,3 +104,43 @@ def _is_joining(character: str) -> bool:
     code = ord(character)
     is_letter = unicodedata.category(character) in ("Lo", "Lm", "Mn", "Mc")
     return is_letter and any(first <= code <= last for first, last in _JOINING_SCRIPTS)
+
+
+def is_storable(text: str) -> bool:
+    """Whether every character can be written as UTF-8, and none ends a text."""
+    if "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def make_storable(text: str) -> str:
+    """The text with a sign in place of what no database holds: an error has to be told whatever it holds."""
+    if is_storable(text):
+        return text
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+STAR = "*"
+
+
+def matches(pattern: str, text: str) -> bool:
+    """The fixed pieces between the stars, each at its first place behind the one before: no retries."""
+    first, *rest = pattern.split(STAR)
+    if not rest:
+        return pattern == text
+    *middle, last = rest
+    if not text.startswith(first):
+        return False
+    position = len(first)
+    for piece in middle:
+        found = text.find(piece, position)
+        if found < 0:
+            return False
+        position = found + len(piece)
+    return len(text) - len(last) >= position and text.endswith(last)

@@ -11,7 +11,7 @@ from runlore.domain.prompts.run_memory import CaptureState, Pointer
 from runlore.domain.run import MemoryState, RunId, RunStatus
 from runlore.domain.runs.job import JobKind
 from runlore.domain.session import SessionId
-from runlore.flow.capture.consent import is_captured
+from runlore.flow.capture.sessions import is_captured
 from runlore.flow.queueing import queue
 from runlore.ports.ids import Ids
 from runlore.ports.run_memories import RunMemories

@@ -26,9 +26,8 @@ from runlore.domain.runs.journal_entry import status_entry
 from runlore.domain.runs.transcript import KnownFolder, Left, ToldRun
 from runlore.domain.session import UNBOUND, Binding, PersonaId, Session, SessionId, bind
 from runlore.domain.text.excerpt import excerpt
-from runlore.domain.text.storable import is_storable, make_storable
-from runlore.flow.capture.consent import CAPTURE_PAUSED, is_muted
-from runlore.flow.capture.sessions import make_session
+from runlore.domain.text.safe_text import is_storable, make_storable
+from runlore.flow.capture.sessions import CAPTURE_PAUSED, is_muted, make_session
 from runlore.flow.families import is_begun_by_forgotten
 from runlore.ports.store import Transaction
 
@@ -196,7 +195,7 @@ def _store_run(
                 imported.session_id,
                 bringing.folder(imported),
                 agent=imported.agent.value,
-                title=imported.title,
+                title=imported.title or text_of(entries[0].body),
                 by=bringing.caller,
                 at=times[0],
             ),

@@ -20,9 +20,9 @@ from runlore.domain.runs.job import JOB_LOST, Job, JobKind
 from runlore.domain.runs.journal import EventType
 from runlore.domain.session import Session, SessionId, visible_scopes
 from runlore.domain.skill import SkillState
-from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.ending import run_text
 from runlore.flow.capture.session_lock import run_turn
+from runlore.flow.capture.sessions import is_captured
 from runlore.flow.opted_out import is_left_out
 from runlore.flow.policies import current_capture, current_policy, current_run_memory, current_skills
 from runlore.flow.queueing import queue

@@ -2,9 +2,12 @@
 
 `CaptureView` is everything that capture rests on, read in one snapshot. Nothing here writes, and no model is
 asked.
+
+Earlier runs of a conversation that capture never comes to are looked at with a later one: where their words
+come from is noted with it, so that it is read once and stays known when the journals are gone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -32,15 +35,57 @@ from runlore.domain.suspicion import is_order
 from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.domain.taint_sources import PASTED
 from runlore.domain.text.analysis import terms_of
-from runlore.flow.capture.consent import is_captured
-from runlore.flow.capture.ending import run_text
-from runlore.flow.capture.episodes import unless_secret
-from runlore.flow.capture.provenance import conversation_provenance, run_provenance
+from runlore.flow.capture.ending import run_text, unless_secret
+from runlore.flow.capture.provenance import conversation_provenance, missing_from, run_provenance
 from runlore.flow.capture.session_lock import Beat, skip_beat
-from runlore.flow.capture.uncaptured import find_uncaptured
+from runlore.flow.capture.sessions import is_captured
 from runlore.flow.origins import place_of
 from runlore.flow.policies import current_policy, current_skills, learning_in_force, learning_then
-from runlore.ports.store import Collections
+from runlore.ports.store import Collections, Transaction
+
+# How many are noted with one capture; the next one goes on.
+NOTED_MAX = 64
+
+
+def find_uncaptured(collections: Collections, run: Run, beat: Beat = skip_beat) -> tuple[Capture, ...]:
+    """What can be noted of the runs in a run's conversation that nobody will come to."""
+    missing = [run_id for run_id in missing_from(collections, run) if run_id != run.run_id]
+    noted = collections.captures.get_many(missing)
+    waiting = [run_id for run_id in missing if run_id not in noted][:NOTED_MAX]
+    found = collections.runs.get_many(waiting)
+    return tuple(
+        Capture(
+            run_id=each.run_id,
+            session_id=each.session_id,
+            opened_at=each.opened_at,
+            state=CaptureState.SKIPPED,
+            provenance=run_provenance(collections, each, beat),
+        )
+        for each in _iterate_unclaimed(collections, found.values())
+    )
+
+
+def note_unlooked(tx: Transaction, found: tuple[Capture, ...]) -> None:
+    """Note them, but for those that somebody has noted meanwhile. The caller has the session's turn."""
+    known = tx.captures.get_many([capture.run_id for capture in found])
+    for capture in found:
+        if capture.run_id not in known:
+            tx.captures.put(capture)
+
+
+def _iterate_unclaimed(collections: Collections, runs: Iterable[Run]) -> Iterator[Run]:
+    """Those that ended when capture had nothing to do, and that nobody has asked for since."""
+    for run in runs:
+        if run.finished_at is None or run.memory is MemoryState.FORGOTTEN:
+            continue
+        then = learning_then(collections, run.finished_at).capture
+        pointer = collections.pointers.get_many([run.run_id]).get(run.run_id)
+        is_asked_for = pointer is not None and pointer.capture is CaptureState.PENDING
+        is_asked = then.run_summary_candidates or then.semantic_candidates.enabled
+        is_due = not run.imported and (is_asked or then.own_words is OwnWords.PROPOSE)
+        if not (is_due or is_asked_for):
+            yield run
+
 
 # How many earlier runs of a session are looked at for what their prompts were given.
 _EARLIER_RUNS_MAX = 64
@@ -248,8 +293,8 @@ def summary_draft(sight: CaptureView) -> Draft:
 
 def bare_summary_draft(sight: CaptureView) -> Draft:
     """The same without any of the run's words, for a run whose words cannot be kept."""
-    told = f"The run ended as {sight.run.status}."
-    return replace(summary_draft(sight), summary=told, provenance=replace(sight.conversation, sources=()))
+    text = f"The run ended as {sight.run.status}."
+    return replace(summary_draft(sight), summary=text, provenance=replace(sight.conversation, sources=()))
 
 
 def statement_draft(sight: CaptureView, statement: Statement) -> Draft:
@@ -289,11 +334,11 @@ def own_words_drafts(sight: CaptureView) -> tuple[list[Draft], Mapping[Dropped, 
     kept = proposable(sight.stated, sieve, leaves_reminders=leaves, asked=sight.text.asked)
     echoing = echoes(sight, sieve.kept)
     sieve.drop(Dropped.ECHO, echoing)
-    told = {each.text for each in echoing}
+    repeated = {each.text for each in echoing}
     drafts = [
         candidate_of(stated, _source(sight.run), scope_of(stated.scope, [sight.binding]))
         for stated in kept
-        if stated.text not in told
+        if stated.text not in repeated
     ]
     return drafts, sieve.result().dropped
 

@@ -18,11 +18,11 @@ Hold = Callable[[Transaction], None]
 
 
 def skip_beat() -> None:
-    """Nobody waits for a sign of life."""
+    """A heartbeat for work that nobody watches."""
 
 
 def unheld(_tx: Transaction) -> None:
-    """Nobody can take this work over."""
+    """The hold of work that nobody can take over."""
 
 
 def session_turn(tx: Transaction, session_id: SessionId) -> Session:

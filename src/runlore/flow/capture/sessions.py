@@ -1,11 +1,20 @@
-"""Sessions and personas: made, bound, linked, named, ended. Every change of a binding is a journal event."""
+"""Sessions and personas: made, bound, linked, named, ended. Every change of a binding is a journal event.
 
+And what an operator has settled about working folders (SEC-2), as notes of the store.
+
+People can say no: `is_captured` tells whether anything of a session may be stored at all.
+"""
+
+import json
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.domain.errors import Conflict
+from runlore.domain.errors import Conflict, NotFound
+from runlore.domain.project import FolderBinding, FolderId
 from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.journal_entry import binding_entry, binding_of
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.session import UNBOUND, Binding, Persona, Session
 from runlore.ports.store import Collections, Transaction
 
@@ -103,3 +112,71 @@ def _first_binding(collections: Collections, session: Session) -> Binding:
     first = collections.journal.range(session.session_id, 1, 1)
     bound_first = first and first[0].type is EventType.BINDING
     return binding_of(first[0].body) if bound_first else UNBOUND
+
+
+_NOTE = "folder.binding:"
+
+
+def find_binding(collections: Collections, folder_id: FolderId) -> FolderBinding | None:
+    noted = collections.counters.note(f"{_NOTE}{folder_id}")
+    return None if noted is None else deserialize(FolderBinding, json.loads(noted))
+
+
+def get_binding(collections: Collections, folder_id: FolderId) -> FolderBinding:
+    found = find_binding(collections, folder_id)
+    if found is None:
+        raise NotFound(
+            f"nobody has bound the folder {folder_id}",
+            code="folder.not-found",
+            hint="`runlore folder bind PATH` binds one, and shows its id",
+        )
+    return found
+
+
+def put_binding(tx: Transaction, wanted: FolderBinding, *, expected_revision: int | None) -> FolderBinding:
+    """Bind a folder; the same once more changes nothing."""
+    tx.lock({Scope(ScopeKind.PROJECT, wanted.folder_id)})
+    present = find_binding(tx, wanted.folder_id)
+    revision = 0 if present is None else present.revision
+    if expected_revision is not None and expected_revision != revision:
+        raise Conflict(
+            f"the folder {wanted.folder_id} is at revision {revision}, not {expected_revision}",
+            code="folder.revision",
+            hint="read it again, and decide on what it says now",
+        )
+    if present is not None and replace(wanted, updated_at=present.updated_at, revision=revision) == present:
+        return present
+    binding = replace(wanted, revision=revision + 1)
+    tx.counters.set_note(f"{_NOTE}{wanted.folder_id}", json.dumps(serialize(binding)))
+    return binding
+
+
+CAPTURE_PAUSED = "capture.paused"
+
+
+class CaptureOff(Exception):
+    """Nothing may be stored. It is no error: whoever asked is told that nothing was."""
+
+
+def is_captured(collections: Collections, session: Session) -> bool:
+    """Whether what happens in a session is kept: it is not private, its persona allows it, nobody paused.
+
+    A working folder that says no has made the session private when it was created.
+    """
+    return not session.private and not is_muted(collections, session)
+
+
+def require_captured(collections: Collections, session: Session) -> None:
+    """Leave an act undone where nothing of a session is kept; its transaction writes nothing."""
+    if not is_captured(collections, session):
+        raise CaptureOff
+
+
+def is_muted(collections: Collections, session: Session) -> bool:
+    """Whether capture is off at present, everywhere or for the session's persona."""
+    switch = collections.counters.switch(CAPTURE_PAUSED)
+    if switch is not None and switch.on:
+        return True
+    persona_id = session.binding.persona_id
+    persona = None if persona_id is None else collections.sessions.find_persona(persona_id)
+    return persona is not None and not persona.capture

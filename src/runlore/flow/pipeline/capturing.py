@@ -45,14 +45,14 @@ from runlore.flow.capture.semantic import (
     input_ref,
     is_capturable,
     look,
+    note_unlooked,
     own_words_drafts,
     statement_draft,
     summary_draft,
     terms_of_capture,
 )
 from runlore.flow.capture.session_lock import Beat, skip_beat
-from runlore.flow.capture.uncaptured import note_unlooked
-from runlore.flow.model_budget import MODEL_BUDGET, BudgetedModels, budget_renews_at
+from runlore.flow.model_budget import LATER, MODEL_BUDGET, BudgetedModels, budget_renews_at
 from runlore.flow.origins import record_outside, trace_text
 from runlore.flow.publish.promote_tier import amend, note_support
 from runlore.flow.queueing import queue_recurring
@@ -64,7 +64,6 @@ from runlore.ports.store import Store, Transaction
 
 REASON = "captured from a run"
 SAID = "said by the user"
-_LATER = timedelta(seconds=1)
 
 # Without a model, or where it has no answer to this run, the labels are all there is. Anything else that
 # goes wrong with a model may be mended: the job tries again, and at last says among the dead what is wrong.
@@ -176,7 +175,7 @@ class Capturing:
             return None
         now = self.asking.clock.now()
         if not self.may_ask:
-            return _Wait(reason=ASKED_LATER, until=now + _LATER)
+            return _Wait(reason=ASKED_LATER, until=now + LATER)
         question = Question(
             purpose=ModelPurpose.EXTRACTION,
             document=document(
@@ -190,7 +189,7 @@ class Capturing:
             model=policy.model,
             timeout_s=policy.timeout_s,
         )
-        self._hold(job, policy.timeout_s)
+        self.asking.hold_job(job, policy.timeout_s)
         try:
             reply = self.asking.ask(question, sight.terms.learning.model_budget)
         except ModelFailure as failure:
@@ -199,12 +198,6 @@ class Capturing:
             return _waiting_for(failure, now)
         sieve.add_answer(reply.output, sight.text)
         return None
-
-    def _hold(self, job: Job, timeout_s: float) -> None:
-        """Keep the job for as long as a model may take: two who ask the same cost twice as much."""
-        lasting = timedelta(seconds=timeout_s + limits.JOB_LEASE_S)
-        with self.store.transaction() as tx:
-            tx.jobs.heartbeat(job, lease_until=self.asking.clock.now() + lasting)
 
     def _write(
         self, tx: Transaction, ready: Sequence[_Ready], act: Act, *, ended_at: datetime | None = None

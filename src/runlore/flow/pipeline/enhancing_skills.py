@@ -6,25 +6,22 @@ done again; where it was decided on, or is gone, nothing is.
 """
 
 from dataclasses import replace
-from datetime import timedelta
 
-from runlore.domain import limits
 from runlore.domain.errors import NotFound
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.learning_policy import ModelBudget
-from runlore.domain.runs.job import ASKED_LATER, Job, JobKind
-from runlore.domain.suggesting.enhancing import Enhanced
+from runlore.domain.runs.job import Job, JobKind
+from runlore.domain.suggesting.enhancing import SCHEMA, Enhanced, apply_enhancement, document
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
 from runlore.flow.model_budget import BudgetedModels
 from runlore.flow.pipeline.capturing import FINAL
 from runlore.flow.policies import current_learning, current_skills
-from runlore.flow.skills.enhancing import TIMEOUT_S, Enhancing
 from runlore.flow.skills.names import is_free
 from runlore.flow.skills.suggestion_lock import forgettings, suggestions_turn
-from runlore.ports.model import ModelFailure
+from runlore.ports.model import ModelFailure, ModelPurpose, Question
 from runlore.ports.store import Collections, Store, Transaction
 
-_LATER = timedelta(seconds=1)
+TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +55,7 @@ class EnhancingSkills:
                 self._finish(tx, job)
             return True
         if not self.may_ask:
-            with self.store.transaction() as tx:
-                tx.jobs.postpone(job, until=self.asking.clock.now() + _LATER, reason=ASKED_LATER)
+            self.asking.leave_job(job)
             return True
         came = self._ask_model(sight, job)
         with self.store.transaction() as tx:
@@ -79,13 +75,9 @@ class EnhancingSkills:
 
     def _ask_model(self, sight: _Sight, job: Job) -> Enhanced | None:
         """What a model made of it; None where it has no answer, and never will."""
-        with self.store.transaction() as tx:
-            lasting = timedelta(seconds=TIMEOUT_S + limits.JOB_LEASE_S)
-            tx.jobs.heartbeat(job, lease_until=self.asking.clock.now() + lasting)
+        self.asking.hold_job(job, TIMEOUT_S)
         try:
-            return Enhancing(asking=self.asking, budget=sight.budget).enhance(
-                sight.stored.suggestion, taken=sight.taken
-            )
+            return enhance(self.asking, sight.stored.suggestion, sight.budget, taken=sight.taken)
         except ModelFailure as failure:
             if failure.code in FINAL:
                 return None
@@ -116,6 +108,20 @@ class EnhancingSkills:
         )
         tx.suggestions.update(changed, expected_revision=present.revision)
         return True
+
+
+def enhance(
+    asking: BudgetedModels, suggestion: Suggestion, budget: ModelBudget, *, taken: frozenset[str]
+) -> Enhanced:
+    """The suggestion in better words, or as it was with the reason (SKL-5); ModelFailure where none answered.
+    `taken` are the names that others have."""
+    question = Question(
+        purpose=ModelPurpose.ENHANCEMENT, document=document(suggestion), schema=SCHEMA, timeout_s=TIMEOUT_S
+    )
+    reply = asking.ask(question, budget)
+    return apply_enhancement(
+        suggestion, reply.output, taken=taken, enhanced_by=f"{reply.model} {reply.prompt}"
+    )
 
 
 def _look(collections: Collections, suggestion_id: SuggestionId) -> _Sight | None:

@@ -12,9 +12,9 @@ from dataclasses import field, replace
 from functools import cached_property
 
 from runlore.domain.access import Caller
-from runlore.domain.detectors.earlier_reads import LEFT_OUT, with_earlier
-from runlore.domain.detectors.mined import MinedRun, OutsideRead
-from runlore.domain.detectors.mining import mine_transcript_run
+from runlore.domain.detectors.mined import LEFT_OUT, MinedRun, OutsideRead, first_reads, with_earlier
+from runlore.domain.detectors.mining import mine_transcript_run, number_events
+from runlore.domain.detectors.outside_texts import OutsideTexts
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.guard import first_secret
 from runlore.domain.lazy import dataclass
@@ -31,10 +31,11 @@ from runlore.domain.session import SessionId
 from runlore.domain.skills.skill_uses import SkillOpening, find_opened_in_transcript
 from runlore.domain.statements.finding import statements_of
 from runlore.domain.statements.user_messages import list_user_messages
-from runlore.flow.capture.ending import owe_memory
-from runlore.flow.capture.episodes import run_episode
+from runlore.domain.taint_sources.kinds import WorkPlace
+from runlore.flow.capture.ending import owe_memory, run_episode
 from runlore.flow.capture.importing import ImportContext, ImportedRun, bring, folder_of, is_paused
 from runlore.flow.capture.remember import Remembering, capture_due
+from runlore.flow.origins import find_carried, record_outside
 from runlore.flow.policies import current_capture, current_run_memory
 from runlore.flow.queueing import queue, queue_recurring
 from runlore.flow.record.intake import Intake, append
@@ -74,6 +75,14 @@ class _Prepared:
         )
 
     @cached_property
+    def heard(self) -> OutsideTexts:
+        """What words it brings from outside, and which it reads in files."""
+        heard = OutsideTexts(WorkPlace(folder=self.told.folder))
+        for event in number_events(self.told):
+            heard.hear(event)
+        return heard
+
+    @cached_property
     def opened(self) -> tuple[SkillOpening, ...]:
         return find_opened_in_transcript(self.told)
 
@@ -83,7 +92,7 @@ class _Prepared:
         return bool(statements_of(said))
 
     def prepare(self) -> None:
-        _ = self.entries, self.mined, self.opened, self.states_something
+        _ = self.entries, self.mined, self.heard, self.opened, self.states_something
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +195,7 @@ class Importing:
             return
         came.stored.append(brought)
         tx.mined_runs.put(_mine_run(tx, run, brought))
+        record_outside(tx, brought.run, run.heard, bringing.now)
         if run.opened:
             came.opened.append((brought.run, run.opened))
         if brought.is_remembered:
@@ -222,6 +232,10 @@ def _mine_run(tx: Transaction, run: _Prepared, brought: ImportedRun) -> MinedRun
     told, number = run.told, brought.run.input_number
     rest = number + 1 if brought.rest_number is None else brought.rest_number
     mined = run.mine_at(rest - 1, brought.run.run_id)
+    moved = rest - 1 - told.first_number
+    carried = [OutsideRead(number=at + moved, source=source) for at, source in find_carried(tx, run.heard)]
+    if carried:
+        mined = replace(mined, outside=first_reads((*mined.outside, *carried)))
     if mined.request is not None and mined.request.number != number:
         mined = replace(mined, request=replace(mined.request, number=number))
     if number == told.first_number or len(tx.runs.of_session(told.session_id)) >= told.ordinal:

@@ -6,33 +6,33 @@ transaction with the end of its job: whoever dies leaves the old or the new, and
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from runlore.domain import limits
 from runlore.domain.lazy import dataclass
 from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.runs.job import ASKED_LATER, Job, JobKind, JobState, backoff_until
+from runlore.domain.runs.job import Job, JobKind, JobState, backoff_until
 from runlore.domain.skill import Skill
+from runlore.domain.skills.skill_commenting import SCHEMA, comment_in, document
 from runlore.domain.skills.skill_curation import CurationPlan
 from runlore.domain.suggestion import StoredSuggestion, SuggestionState
-from runlore.flow.capture.consent import is_captured
+from runlore.flow.capture.sessions import is_captured
 from runlore.flow.model_budget import BudgetedModels
 from runlore.flow.pipeline.repeating import remember_saved, run_turn_with_workspace
 from runlore.flow.policies import current_learning, current_skills
 from runlore.flow.queueing import queue
-from runlore.flow.skills.curating import TIMEOUT_S, Commenting, apply, look
+from runlore.flow.skills.curating import apply, look
 from runlore.flow.skills.detecting import may_learn
 from runlore.flow.skills.saving import Saving, auto_save
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
-from runlore.ports.model import ModelFailure
+from runlore.ports.model import ModelFailure, ModelPurpose, Question
 from runlore.ports.store import Collections, Store, Transaction
 
 IMPROVING = "what it would save is still being improved"
 CURATED = "skills were saved in the session"
-_LATER = timedelta(seconds=1)
+TIMEOUT_S = 30.0
 
 
 def waits_for_model(collections: Collections, *, has_model: bool) -> bool:
@@ -102,8 +102,7 @@ class KeepingSkills:
             plan = self._plan(snapshot)
             is_commented = current_skills(snapshot).llm_curate and self.asking.models.is_configured
         if plan.actions and is_commented and not self.may_ask:
-            with self.store.transaction() as tx:
-                tx.jobs.postpone(job, until=self.asking.clock.now() + _LATER, reason=ASKED_LATER)
+            self.asking.leave_job(job)
             return
         comment = ""
         if plan.actions and is_commented:
@@ -127,13 +126,15 @@ class KeepingSkills:
         return Act(actor=DAEMON, at=self.asking.clock.earliest_now(), reason=CURATED)
 
     def _comment(self, plan: CurationPlan, job: Job) -> str:
-        """What a model says about it; nothing where none answers."""
-        with self.store.transaction() as tx:
-            lasting = timedelta(seconds=TIMEOUT_S + limits.JOB_LEASE_S)
-            tx.jobs.heartbeat(job, lease_until=self.asking.clock.now() + lasting)
-            budget = current_learning(tx).model_budget
+        """What a model says about it; nothing where none answers, or where that cannot be shown."""
+        self.asking.hold_job(job, TIMEOUT_S)
+        with self.store.snapshot() as snapshot:
+            budget = current_learning(snapshot).model_budget
+        question = Question(
+            purpose=ModelPurpose.CURATION, document=document(plan), schema=SCHEMA, timeout_s=TIMEOUT_S
+        )
         try:
-            return Commenting(asking=self.asking, budget=budget).comment(plan)
+            return comment_in(self.asking.ask(question, budget).output)
         except ModelFailure:
             return ""
 

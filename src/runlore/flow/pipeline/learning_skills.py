@@ -5,9 +5,11 @@ forgotten meanwhile they look again. What the user told to keep, without a comma
 it becomes a learning candidate, once for a run.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from typing import TypeAlias
 
 from runlore.domain import limits
 from runlore.domain.detectors.explicit_instruction import candidates_of
@@ -15,6 +17,7 @@ from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.session import matches_of_run
 from runlore.domain.errors import Invalid, Refused, Unavailable
 from runlore.domain.lazy import dataclass
+from runlore.domain.project import FolderBinding, FolderId
 from runlore.domain.record import EvidenceRef, JsonValue, Origin, Record, Source, StateReason
 from runlore.domain.records.admission import Draft
 from runlore.domain.records.audit import DAEMON, Act
@@ -24,14 +27,15 @@ from runlore.domain.session import Binding
 from runlore.domain.skills.repetition import scope_of_suggestion
 from runlore.domain.skills.skill_uses import SkillOpening
 from runlore.domain.statements.candidates import remembered_draft
-from runlore.domain.suggesting.own_origin import NO_ORIGINS, origins_of
+from runlore.domain.suggesting.own_origin import OwnOrigins, origins_of
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggesting.told_already import Instructions, only_new
 from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
 from runlore.domain.taint import inherit
-from runlore.flow.capture.consent import is_captured
+from runlore.domain.taint_sources.fingerprints import fingerprint_path
 from runlore.flow.capture.importing import is_paused
 from runlore.flow.capture.session_lock import Beat, run_turn_if_any, skip_beat
+from runlore.flow.capture.sessions import find_binding, is_captured
 from runlore.flow.pipeline.capturing import (
     draft_record,
     find_equal_record,
@@ -58,6 +62,7 @@ from runlore.ports.operations.progress import Progress, ignore_progress
 from runlore.ports.operations.skills import SuggestAnswer
 from runlore.ports.store import Collections, Store, Transaction
 
+Bindings: TypeAlias = Callable[[FolderId], FolderBinding | None]
 REASON = "the user told to keep it"
 # How a candidate says what it was made of, so that it is made once.
 NOTED_AS = "learned_from"
@@ -88,6 +93,8 @@ class LearningSkills:
     at_once: int = WRITTEN_AT_ONCE
     # What agents are told that work in a folder.
     instructions: Callable[[str], tuple[Instructions, ...]] = lambda _folder: ()
+    # What the task files of a folder name as committed, where an operator has bound it.
+    committed: Callable[[str, Bindings], tuple[Instructions, ...]] = lambda _folder, _bound: ()
 
     def detect(self, job: Job, beat: Beat = skip_beat) -> None:
         """Do one job: mine a run that has ended, and keep what its session shows by now."""
@@ -111,7 +118,8 @@ class LearningSkills:
             sight = _sight(snapshot, run_id, beat)
             opened = _find_opened(snapshot, run_id, beat) if sight is None else sight.opened
         matches = () if sight is None else (*matches_of_run(sight.runs), *sight.equal)
-        origins = NO_ORIGINS if sight is None else origins_of([sight.runs])
+        origins = OwnOrigins() if sight is None else origins_of([sight.runs])
+        self._add_named(origins, matches)
         found = self._only_new(suggestions_of(matches, origins=origins)[: limits.SUGGESTIONS_PER_RUN_MAX])
         with self.store.transaction() as tx:
             # The session before the job: whoever forgets the run takes them in this order too.
@@ -128,6 +136,21 @@ class LearningSkills:
                 note_opened(tx, [(run, opened)])
             tx.jobs.finish(job)
         return True
+
+    def _add_named(self, origins: OwnOrigins, matches: Iterable[Match]) -> None:
+        """Tell what task files name in the folders of sessions that had read from outside, where an operator
+        has bound these. A file that somebody wrote with words from outside names nothing."""
+        read = {each.session_id for match in matches for each in match.occurrences if each.provenance.tainted}
+        with self.store.snapshot() as snapshot:
+            sessions = {each: snapshot.sessions.find(each) for each in read}
+            folders = {each: found.working_folder or "" for each, found in sessions.items() if found}
+            bound = partial(find_binding, snapshot)
+            told = {folder: self.committed(folder, bound) for folder in {*folders.values()}}
+            files = {each: fingerprint_path(each.source, "") for found in told.values() for each in found}
+            outside = snapshot.outside_words.find(files.values())
+        for session_id, folder in folders.items():
+            own = (each for each in told[folder] if files[each] not in outside)
+            origins.add_named(session_id, [command for each in own for command in each.told])
 
     def _only_new(self, found: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
         """What the instructions of the folders in which it was seen do not tell."""
@@ -167,6 +190,7 @@ class LearningSkills:
         if look is None:
             return _PAUSED
         everything = look_through(self.store, progress)
+        self._add_named(everything.origins, everything.matches)
         found = self._only_new(suggestions_of(everything.matches, origins=everything.origins))
         if not self._take_back(found, look):
             return None

@@ -15,8 +15,7 @@ from runlore.domain.records.radar import (
     scan_draft,
 )
 from runlore.domain.scope import Scope
-from runlore.flow.publish.decide import refuse_expired
-from runlore.flow.publish.repeats import ended_before
+from runlore.flow.publish.decide import ended_before, refuse_expired
 from runlore.flow.reactions import confirm_learning, roll_back_learning
 from runlore.flow.record.intake import Intake, append, propose
 from runlore.ports.store import Transaction
@@ -128,8 +127,8 @@ def _is_like(adopted: Record, draft: Draft) -> bool:
 
 def _episode_of(tx: Transaction, kind: Kind, finding: Record, procedure: Record) -> Record | None:
     named = (finding.record_id, procedure.record_id)
-    told = (each for each in tx.records.derived_from(procedure.record_id) if each.kind is kind)
-    return next((each for each in told if each.source.record_ids == named), None)
+    episodes = (each for each in tx.records.derived_from(procedure.record_id) if each.kind is kind)
+    return next((each for each in episodes if each.source.record_ids == named), None)
 
 
 def _log_episode(

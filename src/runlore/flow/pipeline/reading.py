@@ -32,31 +32,28 @@ from runlore.domain.record import (
 )
 from runlore.domain.records.admission import Draft
 from runlore.domain.records.audit import DAEMON, Act, apply_record_move
-from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.run import Run, RunId
 from runlore.domain.runs.job import JobKind
 from runlore.domain.runs.journal import EventType
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
 from runlore.domain.skills.repetition import DIGEST, procedure_digest
 from runlore.domain.statements.candidates import scope_of
-from runlore.domain.statements.ranks import Rank, rank_of, sessions_of
-from runlore.domain.statements.reading import (
-    SCHEMA,
+from runlore.domain.statements.passages import (
     SESSIONS_MIN,
     MessageBatch,
     Passage,
     PassageCollector,
-    ReadFindings,
-    ReadProcedure,
-    ReadStatement,
     batches_of,
-    check_answer,
 )
+from runlore.domain.statements.ranks import Rank, rank_of, sessions_of
+from runlore.domain.statements.reading import SCHEMA, ReadFindings, ReadProcedure, ReadStatement, check_answer
 from runlore.domain.taint import TRUSTED, Provenance, inherit
-from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.provenance import run_provenance
+from runlore.flow.capture.sessions import is_captured
 from runlore.flow.model_budget import BudgetedModels
 from runlore.flow.pipeline.capturing import draft_record, find_equal_record, is_turned_down, note_said_again
+from runlore.flow.pipeline.recurring import may_teach
 from runlore.flow.policies import current_capture, current_learning, current_run_memory, current_skills
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.ids import Ids
@@ -66,8 +63,6 @@ from runlore.ports.store import Collections, RecordFilter, Store, Transaction
 
 REASON = "a model found it in what was said"
 TIMEOUT_S = 180.0
-FIRST_CONFIDENCE_MIN = 60
-"""From here on what a model found is shown first."""
 # What a model will say of this batch again, however often it is asked.
 _FINAL = frozenset({"model.question", "model.refused"})
 _WORDED = Provenance(needs_review=True, sources=("content: put into words by a model",))
@@ -182,7 +177,6 @@ def is_reading_allowed(collections: Collections) -> bool:
 
 
 def question_about(batch: MessageBatch) -> Question:
-    """What a model is asked about a batch."""
     return Question(purpose=ModelPurpose.READING, document=batch.document, schema=SCHEMA, timeout_s=TIMEOUT_S)
 
 
@@ -262,7 +256,7 @@ def _list_unread(
     """Those of the runs that nobody has forgotten and no model has read, and the receipts that there are for
     them. One without is read where it was brought in and capture will not come to it."""
     found, noted = collections.runs.get_many(run_ids), collections.captures.get_many(run_ids)
-    unread = [run for run_id in run_ids if (run := found.get(run_id)) is not None and _is_kept(run)]
+    unread = [run for run_id in run_ids if (run := found.get(run_id)) is not None and may_teach(run)]
     return [run for run in unread if _is_due(collections, run, noted.get(run.run_id))], noted
 
 
@@ -286,12 +280,6 @@ def _receipts(collections: Collections, run_ids: Sequence[RunId]) -> dict[RunId,
         )
         for run in unread
     }
-
-
-def _is_kept(run: Run) -> bool:
-    """One that was brought in teaches whatever its age; of others it takes that they are remembered."""
-    is_remembered = run.imported or run.memory is not MemoryState.NONE
-    return run.is_terminal and run.memory is not MemoryState.FORGOTTEN and is_remembered
 
 
 def _count_sessions(collections: Collections) -> dict[tuple[RunId, int], int]:
@@ -354,7 +342,7 @@ def statement_draft(stated: ReadStatement, sessions: Mapping[SessionId, Session]
     session = sessions[message.session_id]
     is_own = is_said(stated.passage.own, stated.text)
     notes: dict[str, JsonValue] = {
-        "first": stated.confidence >= FIRST_CONFIDENCE_MIN,
+        "first": True,
         "sessions": max(1, stated.passage.sessions),
         "refusal": False,
         "parts": {},

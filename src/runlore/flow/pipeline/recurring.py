@@ -5,6 +5,7 @@ proposed is proposed, once. What people have decided stays decided.
 It is read in a snapshot and looked at again in the transaction that writes it, which ends the job too.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,17 +17,17 @@ from runlore.domain.policies.learning_policy import Mode, OwnWords
 from runlore.domain.record import OWN_WORDS, Move, Origin, Record, Source, State
 from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.runs.input_authors import words_of
 from runlore.domain.runs.job import Job, JobKind
-from runlore.domain.runs.journal import text_of
+from runlore.domain.runs.journal import text_of, words_of
 from runlore.domain.scope import Scope
 from runlore.domain.session import PersonaId, Session, SessionId
 from runlore.domain.statements.candidates import candidate_of, evidence_of, notes_of, proposable, scope_of
 from runlore.domain.statements.finding import OwnStatement, statements_of
 from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.statements.user_messages import UserMessage
-from runlore.flow.capture.consent import is_captured
+from runlore.domain.worth.repeats import RepeatRate, Repeats, find_repeats
 from runlore.flow.capture.session_lock import Beat, skip_beat
+from runlore.flow.capture.sessions import is_captured
 from runlore.flow.pipeline.capturing import draft_record, find_equal_record, is_turned_down
 from runlore.flow.policies import current_capture, current_learning, current_run_memory
 from runlore.flow.publish.promote_tier import note_support
@@ -42,12 +43,13 @@ SESSIONS_MIN = 2
 _RUNS_LOOKED_AT_MAX = 5 * limits.RECURRING_MESSAGES_MAX
 # What is longer is a task or something pasted, and makes nothing a wish.
 MESSAGE_BYTES_MAX = 8_192
+_MONTHS_MAX = 24
 _REFUSALS_MAX = limits.LIST_LIMIT_MAX
 _LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Heard:
+class HeardMessages:
     """What was said, oldest first, and the sessions that it was said in."""
 
     said: tuple[UserMessage, ...]
@@ -66,7 +68,7 @@ class Recurring:
         """Look through what a persona said, or everybody without one. As a job, Conflict (`job.lost`) where
         another has taken it over, and then nothing is written."""
         with self.store.snapshot() as snapshot:
-            heard = _hear(snapshot, persona_id, beat)
+            heard = hear(snapshot, persona_id, beat)
         beat()
         found = [each for each in statements_of(heard.said) if each.sessions >= SESSIONS_MIN]
         with self.store.snapshot() as snapshot:
@@ -82,7 +84,7 @@ class Recurring:
             if job is not None:
                 tx.jobs.finish(job)
 
-    def _settle(self, tx: Transaction, statement: OwnStatement, heard: _Heard) -> None:
+    def _settle(self, tx: Transaction, statement: OwnStatement, heard: HeardMessages) -> None:
         """Write what is new of a statement. The caller has the turn of its scope."""
         if current_capture(tx).own_words is OwnWords.OFF or not _is_allowed(tx, statement, heard):
             return
@@ -93,7 +95,9 @@ class Recurring:
         if known is not None:
             self._amend(tx, known, statement, act)
 
-    def _propose(self, tx: Transaction, statement: OwnStatement, heard: _Heard, act: Act) -> Record | None:
+    def _propose(
+        self, tx: Transaction, statement: OwnStatement, heard: HeardMessages, act: Act
+    ) -> Record | None:
         """Propose it; where a record of its scope says the same already, that one is the answer."""
         first = statement.said[0]
         source = Source(
@@ -128,7 +132,9 @@ def _select_proposable(collections: Collections, found: Sequence[OwnStatement]) 
     return proposable(found, sieve, leaves_reminders=True)
 
 
-def _scopes_of_news(collections: Collections, statement: OwnStatement, heard: _Heard) -> frozenset[Scope]:
+def _scopes_of_news(
+    collections: Collections, statement: OwnStatement, heard: HeardMessages
+) -> frozenset[Scope]:
     """The scopes in which something is to be written for a statement, as it looks from outside a transaction;
     none where nothing is."""
     if not _is_allowed(collections, statement, heard):
@@ -139,12 +145,12 @@ def _scopes_of_news(collections: Collections, statement: OwnStatement, heard: _H
     return frozenset() if add_session_evidence(known, statement) == known else frozenset({known.scope})
 
 
-def _scope(statement: OwnStatement, heard: _Heard) -> Scope:
+def _scope(statement: OwnStatement, heard: HeardMessages) -> Scope:
     names = {said.session_id for said in statement.said}
     return scope_of(statement.scope, [heard.sessions[name].binding for name in names])
 
 
-def _is_allowed(collections: Collections, statement: OwnStatement, heard: _Heard) -> bool:
+def _is_allowed(collections: Collections, statement: OwnStatement, heard: HeardMessages) -> bool:
     """Whether all that it rests on may still be learned from: nothing of it was forgotten meanwhile."""
     runs = collections.runs.get_many([said.run_id for said in statement.said])
     sessions = {said.session_id for said in statement.said}
@@ -186,7 +192,7 @@ def add_session_evidence(known: Record, statement: OwnStatement) -> Record:
     )
 
 
-def _hear(collections: Collections, persona_id: PersonaId | None, beat: Beat) -> _Heard:
+def hear(collections: Collections, persona_id: PersonaId | None, beat: Beat = skip_beat) -> HeardMessages:
     """The latest messages of a persona, or of the sessions without one; and what was said in refusing, as
     far as it waits for review."""
     sessions: dict[SessionId, Session | None] = {}
@@ -203,7 +209,7 @@ def _hear(collections: Collections, persona_id: PersonaId | None, beat: Beat) ->
     looked_at, before = 0, None
     while len(said) < limits.RECURRING_MESSAGES_MAX and looked_at < _RUNS_LOOKED_AT_MAX:
         page = collections.runs.page(limit=limits.LIST_LIMIT_MAX, before=before)
-        said += _messages(collections, [run for run in page if _is_heard(run) and is_theirs(run.session_id)])
+        said += _messages(collections, [run for run in page if may_teach(run) and is_theirs(run.session_id)])
         looked_at += len(page)
         if len(page) < limits.LIST_LIMIT_MAX:
             break
@@ -211,10 +217,32 @@ def _hear(collections: Collections, persona_id: PersonaId | None, beat: Beat) ->
         beat()
     refusals = (each for each in _refusals(collections) if is_theirs(each.session_id))
     known = {name: session for name, session in sessions.items() if session is not None}
-    return _Heard(said=(*refusals, *reversed(said[: limits.RECURRING_MESSAGES_MAX])), sessions=known)
+    return HeardMessages(said=(*refusals, *reversed(said[: limits.RECURRING_MESSAGES_MAX])), sessions=known)
 
 
-def _is_heard(run: Run) -> bool:
+def find_persona_repeats(collections: Collections, persona_id: PersonaId | None) -> Repeats:
+    """What a persona, or whoever has none, said more than once."""
+    said = hear(collections, persona_id).said
+    runs = collections.runs.get_many([each.run_id for each in said])
+    return find_repeats(said, {run_id: run.opened_at for run_id, run in runs.items()})
+
+
+def count_repeats(collections: Collections) -> tuple[RepeatRate, ...]:
+    """By month, how many requests of anybody said something again."""
+    requests: Counter[str] = Counter()
+    repeated: Counter[str] = Counter()
+    known = collections.sessions.personas(limit=limits.LIST_LIMIT_MAX)
+    for persona_id in (None, *(each.persona_id for each in known)):
+        for rate in find_persona_repeats(collections, persona_id).rates:
+            requests[rate.month] += rate.requests
+            repeated[rate.month] += rate.repeated
+    return tuple(
+        RepeatRate(month=month, requests=requests[month], repeated=repeated[month])
+        for month in sorted(requests)[-_MONTHS_MAX:]
+    )
+
+
+def may_teach(run: Run) -> bool:
     """One that was brought in teaches whatever its age; of others it takes that they are remembered."""
     unheard = MemoryState.FORGOTTEN if run.imported else MemoryState.NONE
     return run.is_terminal and run.memory not in (unheard, MemoryState.FORGOTTEN)

@@ -146,8 +146,8 @@ def propose_finding(tx: Transaction, ids: Ids, episode: Record, act: Act) -> Non
     if len(alike) >= limits.REPEATED_SESSIONS_MIN:
         scopes = {each.scope for each in alike}
         scope = episode.scope if len(scopes) == 1 else _scope_of_all(tx, scopes)
-        told = Act(actor=DAEMON, at=act.at, reason="several episodes tell it")
-        _propose_found(tx, ids, finding_of(alike, scope), told)
+        act_of_daemon = Act(actor=DAEMON, at=act.at, reason="several episodes tell it")
+        _propose_found(tx, ids, finding_of(alike, scope), act_of_daemon)
 
 
 def propose_noted(tx: Transaction, ids: Ids, run: Run, at: datetime) -> None:
@@ -168,8 +168,8 @@ def propose_noted(tx: Transaction, ids: Ids, run: Run, at: datetime) -> None:
             draft = finding_of(alike, _scope_of_all(tx, sessions))
             read = (Conversation(readable_runs(tx, SessionId(each.id))) for each in sorted(sessions))
             taint = inherit((draft.provenance, *(each.read_by(_ALL) for each in read)))
-            told = Act(actor=DAEMON, at=at, reason="several runs have noted it")
-            _propose_found(tx, ids, replace(draft, provenance=taint), told)
+            act = Act(actor=DAEMON, at=at, reason="several runs have noted it")
+            _propose_found(tx, ids, replace(draft, provenance=taint), act)
 
 
 def _is_finding(note: Record) -> bool:

@@ -5,10 +5,9 @@ those that were read. Whoever dies before that has changed nothing, and whoever 
 """
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
-from runlore.domain import limits
 from runlore.domain.claims.support import Support, support_of
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
@@ -18,7 +17,7 @@ from runlore.domain.record import Move, PolicyDecision, Record, RecordId, Verifi
 from runlore.domain.records.agents_word import rests_on_agents_word
 from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.records.publication import PublishTerms
-from runlore.domain.runs.job import ASKED_LATER, Job
+from runlore.domain.runs.job import Job
 from runlore.domain.serialization.codec import serialize
 from runlore.flow.capture.provenance import conversation_provenance
 from runlore.flow.capture.session_lock import Beat, skip_beat
@@ -27,7 +26,7 @@ from runlore.flow.neighbours import surroundings
 from runlore.flow.publish.decide import end_as_duplicate, reject
 from runlore.flow.publish.promote_tier import note_support
 from runlore.flow.reactions import confirm_learning
-from runlore.flow.review import judging
+from runlore.flow.review import automatic
 from runlore.flow.review.automatic import (
     TIER_OF,
     Case,
@@ -47,7 +46,6 @@ from runlore.ports.store import Collections, Store, Transaction
 
 # A policy that changes more often than this while one candidate is looked at lets the job wait.
 ROUNDS_MAX = 5
-_LATER = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +77,9 @@ class Reviewing:
         opinion = seen
         if case is not None and seen is not None and _is_for_the_judge(case, seen):
             if not self.may_ask:
-                self._leave(job)
+                self.asking.leave_job(job)
                 return True
-            self._hold(job, case.policy.judge.timeout_s)
+            self.asking.hold_job(job, case.policy.judge.timeout_s)
             opinion = replace(seen, judge=self._judgement(case, seen))
         with self.store.transaction() as tx:
             return self._write_outcome(tx, record_id, job, case=case, opinion=opinion)
@@ -103,28 +101,18 @@ class Reviewing:
         return Opinion(
             baseline=base,
             support=support_of(candidate.summary, texts) if is_bold else Support.NONE,
-            evidence=judging.select_evidence(texts, redact_pii=case.redact_pii) if is_asked else (),
+            evidence=automatic.select_evidence(texts, redact_pii=case.redact_pii) if is_asked else (),
             witnesses=witnesses(collections, candidate),
         )
 
-    def _leave(self, job: Job) -> None:
-        with self.store.transaction() as tx:
-            tx.jobs.postpone(job, until=self.clock.now() + _LATER, reason=ASKED_LATER)
-
-    def _hold(self, job: Job, timeout_s: float) -> None:
-        """Keep the job for as long as the judge may take: two who ask the same cost twice as much."""
-        lasting = timedelta(seconds=timeout_s + limits.JOB_LEASE_S)
-        with self.store.transaction() as tx:
-            tx.jobs.heartbeat(job, lease_until=self.clock.now() + lasting)
-
     def _judgement(self, case: Case, seen: Opinion) -> JudgeReview:
         try:
-            reply = self.asking.ask(judging.question(case, seen), case.policy.model_budget)
+            reply = self.asking.ask(automatic.question(case, seen), case.policy.model_budget)
         except ModelFailure as failure:
             if failure.code == MODEL_BUDGET:
                 raise
-            return judging.review_from_failure(case, failure, self.clock.now())
-        return judging.review_from_reply(seen.baseline, reply, self.clock.now())
+            return automatic.review_from_failure(case, failure, self.clock.now())
+        return automatic.review_from_reply(seen.baseline, reply, self.clock.now())
 
     def _write_outcome(
         self,

@@ -18,6 +18,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.policies.learning_policy import ProjectionPolicy
 from runlore.domain.policies.policy import RunMemoryPolicy
 from runlore.domain.prompts import rendering, token_budget
+from runlore.domain.prompts.injected import RENDERER
 from runlore.domain.prompts.projection import (
     Budget,
     LearnedEntry,
@@ -32,7 +33,6 @@ from runlore.domain.prompts.projection import (
     SectionEntry,
     SectionName,
 )
-from runlore.domain.prompts.sections import RENDERER
 from runlore.domain.prompts.token_budget import (
     FACTOR_NEUTRAL,
     estimate,
@@ -44,6 +44,7 @@ from runlore.domain.prompts.token_budget import (
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import Session
+from runlore.domain.worth.holdback import is_held_back
 from runlore.flow.policies import current_projection, current_run_memory
 from runlore.flow.prompt_context.learnings import Learned, select_learnings
 from runlore.flow.prompt_context.recovered_runs import (
@@ -55,7 +56,7 @@ from runlore.flow.prompt_context.recovered_runs import (
 from runlore.flow.prompt_context.search import SearchSnapshot
 from runlore.flow.prompt_context.views import views_of
 from runlore.ports.run_memories import RunMemories
-from runlore.ports.service_store import Counters
+from runlore.ports.store import Counters
 
 INJECTED = "run_memory.injected_total"
 SKIPPED = "run_memory.skipped_unreadable_total"
@@ -67,7 +68,8 @@ LEARNINGS_OMITTED = "session_memory.prompt_limit_omitted_total"
 class Input:
     """The input. `scopes` are those that the session sees and the caller reaches, in order of priority.
 
-    `prompt_tokens` is what the caller's prompt costs without the input and without our sections.
+    `prompt_tokens` is what the caller's prompt costs without the input and without our sections. `run_id`
+    is the run that will keep a receipt; without one nothing is held back.
     """
 
     session: Session
@@ -75,6 +77,7 @@ class Input:
     text: str
     model: str | None = None
     prompt_tokens: int | None = None
+    run_id: RunId | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +91,7 @@ class PromptContext:
     unreadable: tuple[RunId, ...] = ()
     expired: tuple[RunId, ...] = ()
     unnamed_omissions: int = 0
+    holdback_percent: int = 0
 
     @property
     def stale(self) -> tuple[RunId, ...]:
@@ -120,6 +124,7 @@ class PromptContext:
             sections=tuple(_receipt_section(section) for section in self.projection.sections),
             omissions=self.projection.omissions,
             budget=self.projection.budget,
+            holdback_percent=self.holdback_percent,
         )
 
 
@@ -135,6 +140,7 @@ class PromptMaterial:
     budget: Budget
     policy: RunMemoryPolicy
     limits: ProjectionPolicy
+    run_id: RunId | None = None
 
 
 def gather(
@@ -160,12 +166,13 @@ def gather(
         budget=_open_budget(snapshot.counters, asked, families),
         policy=policy,
         limits=limits,
+        run_id=asked.run_id,
     )
 
 
 def assemble_prompt(found: PromptMaterial, run_memories: RunMemories) -> PromptContext:
     runs = load_recovered_runs(found.tracked, run_memories)
-    learnings, budget = _pack_learnings(found.learned, found.budget, found.limits)
+    learnings, budget = _pack_learnings(found)
     recovered, budget = _pack_runs(runs, budget, found.policy)
     projection = Projection(
         sections=tuple(part.section for part in (learnings, recovered) if part.section is not None),
@@ -174,7 +181,11 @@ def assemble_prompt(found: PromptMaterial, run_memories: RunMemories) -> PromptC
     )
     unnamed = found.learned.omitted - len(found.learned.left_out)
     return PromptContext(
-        projection=projection, unreadable=runs.unreadable, expired=runs.expired, unnamed_omissions=unnamed
+        projection=projection,
+        unreadable=runs.unreadable,
+        expired=runs.expired,
+        unnamed_omissions=unnamed,
+        holdback_percent=0 if found.run_id is None else found.limits.holdback_percent,
     )
 
 
@@ -204,8 +215,10 @@ class _Part:
     omissions: tuple[Omission, ...]
 
 
-def _pack_learnings(learned: Learned, budget: Budget, limits: ProjectionPolicy) -> tuple[_Part, Budget]:
-    """Standing rules first, in their part of the room; then what the input finds, the best first."""
+def _pack_learnings(material: PromptMaterial) -> tuple[_Part, Budget]:
+    """Standing rules first, in their part of the room; then what the input finds, the best first. What is
+    held back leaves its place empty: otherwise runs with and without it would differ in more than that."""
+    learned, budget, limits = material.learned, material.budget, material.limits
     name, most = SectionName.LEARNED_CONTEXT, limits.max_entries
     rules = [_learned_entry(each, budget) for each in learned.standing]
     found = [_learned_entry(each, budget) for each in learned.entries]
@@ -220,9 +233,12 @@ def _pack_learnings(learned: Learned, budget: Budget, limits: ProjectionPolicy) 
     rest = [entry for entry in found if entry.source_id not in given]
     rest, beyond = rest[: most - len(taken)], rest[most - len(taken) :]
     second = token_budget.passing_over([entry.tokens for entry in rest], first.used or frame, room)
-    entries = [*taken, *(rest[place] for place in second.taken)]
+    packed = [rest[place] for place in second.taken]
+    held = [entry for entry in packed if _is_held_back(entry, material)]
+    entries = [*taken, *(entry for entry in packed if entry not in held)]
     given = {entry.source_id for entry in entries}
     left_out = {entry.source_id: (Omitted.OVER_BUDGET, entry.tokens) for entry in rest}
+    left_out |= {entry.source_id: (Omitted.HELD_BACK, entry.tokens) for entry in held}
     left_out |= dict.fromkeys((*(each.source_id for each in beyond), *learned.left_out), _TOO_MANY)
     left_out |= {rule.source_id: (Omitted.OVER_STANDING, rule.tokens) for rule in rules}
     omissions = [
@@ -230,7 +246,7 @@ def _pack_learnings(learned: Learned, budget: Budget, limits: ProjectionPolicy) 
         for source_id, (reason, tokens) in left_out.items()
         if source_id not in given
     ]
-    used = second.used or first.used
+    used = (second.used or first.used) - sum(entry.tokens for entry in held) if entries else 0
     spent = token_budget.spend(
         budget,
         name,
@@ -242,6 +258,15 @@ def _pack_learnings(learned: Learned, budget: Budget, limits: ProjectionPolicy) 
 
 
 _TOO_MANY = (Omitted.OVER_ENTRIES, 0)
+
+
+def _is_held_back(entry: SectionEntry, material: PromptMaterial) -> bool:
+    limits, run_id = material.limits, material.run_id
+    return (
+        run_id is not None
+        and not entry.standing
+        and is_held_back(entry.source_id, run_id, limits.holdback_percent, exempt=limits.never_held_back)
+    )
 
 
 def _learned_entry(entry: LearnedEntry, budget: Budget) -> SectionEntry:

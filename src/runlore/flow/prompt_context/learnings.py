@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain.lazy import dataclass
+from runlore.domain.limits import STANDING_RULES_MAX
 from runlore.domain.prompts.injected import without_notes
 from runlore.domain.prompts.memory_request import asks_for_memory
 from runlore.domain.prompts.projection import LearnedEntry
@@ -21,16 +22,24 @@ from runlore.domain.prompts.selection import (
     entry_of,
     order_candidates,
     query_of,
+    shadowed_by,
 )
-from runlore.domain.record import PROMPT_KINDS, Record, RecordId, State
+from runlore.domain.record import PROMPT_KINDS, Layer, Record, RecordId, State
+from runlore.domain.records.visibility import hidden_from_planning
 from runlore.domain.scope import Scope
-from runlore.domain.search.fusion import WordHit
-from runlore.domain.search.ranking import Collection, Query, RankFilter, analyse_query, passes, score_of
+from runlore.domain.search.ranking import (
+    Collection,
+    Query,
+    RankFilter,
+    WordHit,
+    analyse_query,
+    passes,
+    score_of,
+)
 from runlore.domain.timestamps import to_milliseconds
-from runlore.flow.prompt_context.hidden import LOOKED_AT_MAX, standing_in
-from runlore.flow.prompt_context.overruling import find_overruled
-from runlore.flow.prompt_context.record_cache import Analysed
-from runlore.flow.prompt_context.search import SearchSnapshot
+from runlore.flow.prompt_context.hidden import LOOKED_AT_MAX, find_overruled, standing_in
+from runlore.flow.prompt_context.scope_view import Analysed
+from runlore.flow.prompt_context.search import FoundRecord, SearchSnapshot
 from runlore.flow.prompt_context.vector_search import (
     NEAREST_MAX,
     Near,
@@ -93,7 +102,7 @@ def list_standing(
         return tuple(
             entry_of(Candidate(record=each)) for each in records if each.record_id not in views.overruled
         )
-    found = reading.page(standing_in(scopes, now), limit=LOOKED_AT_MAX)
+    found = reading.page(standing_in(scopes, now), limit=STANDING_RULES_MAX * len(scopes))
     lost = find_overruled(reading, found, scopes, now)
     seen = eligible((Candidate(record=each) for each in found), now, overruled=lost)
     return tuple(map(entry_of, order_candidates(seen, scopes)))
@@ -137,7 +146,8 @@ def _find_learnings(
             seen = eligible(_one_by_one(few, asked), now, overruled=lost)
             found = _take_first(order_candidates(seen, scopes), entries_max)
         else:
-            ranked = _best_ranked(reading, query, where=where, scopes=scopes, wanted=entries_max)
+            held = scopes if views is None else views.scopes
+            ranked = _best_ranked(reading, query, where=where, scopes=held, wanted=entries_max)
             found = _take_first(ranked, entries_max)
         if found.entries or found.omitted:
             return found
@@ -298,17 +308,17 @@ def _best_ranked(
     The index ranks by the total, of which content is a part. So hits are read in their order only until the
     total of the next one is no more than the content of the last one that is wanted.
     """
-    read: list[Candidate] = []
     best: list[Candidate] = []
-    lost: frozenset[RecordId] = frozenset()
+    shadowed: frozenset[RecordId] = frozenset()
     # A few more than are wanted: they tell that something is left out, and mostly are all that is read.
     for hits, next_total in _hits(reading, query, where, first=wanted + _SPARE, whole=whole):
         found = reading.explain(hits, query)
-        read += [Candidate(record=each.record, score=content_score(each.score)) for each in found]
-        lost |= find_overruled(reading, (each.record for each in found), scopes, where.now)
-        best = order_candidates(
-            eligible((each for each in read if each.score), where.now, overruled=lost), scopes
-        )
+        lost = find_overruled(reading, (each.record for each in found), scopes, where.now)
+        shadowed |= shadowed_by((each.record for each in found), where.now)
+        scored = (Candidate(record=each.record, score=content_score(each.score)) for each in found)
+        best += eligible((each for each in scored if each.score), where.now, overruled=lost)
+        seen = (each for each in best if each.record.record_id not in shadowed)
+        best = order_candidates(seen, scopes)
         if len(best) > wanted and (wanted == 0 or (best[wanted - 1].score or 0) >= next_total):
             break
     return best
@@ -326,7 +336,7 @@ def _hits(
             end = min(end, limit)
             next_total = ranking.hits[end].total if end < len(ranking.hits) else 0
             yield replace(ranking, hits=ranking.hits[start:end]), next_total
-            # Twice as many each time: all that was read is looked at again with each part.
+            # Twice as many each time.
             start, end = end, end + max(_READ_AT_ONCE, end)
         if len(ranking.hits) <= limit:
             return
@@ -360,3 +370,41 @@ def _one_by_one(records: Sequence[Analysed], query: Query) -> list[Candidate]:
     newest = max((to_milliseconds(each.record.created_at) for each in records), default=0)
     collection = Collection(size=len(records), newest_at_ms=newest, document_frequency=frequency)
     return list(_content(records, query, collection))
+
+
+# So many hits are looked at for those that may be seen, and then once as many more.
+_RANKED_FIRST, _GOAL_RANKED_MAX = 32, 512
+
+
+def best_for_goal(
+    reading: SearchSnapshot,
+    goal: str,
+    layer: Layer,
+    *,
+    scopes: frozenset[Scope] | None,
+    limit: int,
+    now: datetime,
+    in_session: bool = False,
+) -> tuple[FoundRecord, ...]:
+    """The best records of a layer for a goal; `in_session` the scopes are those that one session sees."""
+    where = RankFilter(
+        layers=frozenset({layer}),
+        states=frozenset({State.ACTIVE}),
+        scopes=scopes,
+        include_sensitive=False,
+        now=now,
+    )
+    asked = _RANKED_FIRST
+    while True:
+        found = reading.search(goal, where=where, limit=asked)
+        shadowed = shadowed_by((each.record for each in found), now)
+        seen_together = tuple(scopes or ()) if in_session else ()
+        lost = find_overruled(reading, (each.record for each in found), seen_together, now)
+        seen = [
+            each
+            for each in found
+            if hidden_from_planning(each.record, now, shadowed=shadowed, overruled=lost) is None
+        ]
+        if len(seen) >= limit or len(found) < asked or asked >= _GOAL_RANKED_MAX:
+            return tuple(seen[:limit])
+        asked *= 4

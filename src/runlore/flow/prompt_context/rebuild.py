@@ -112,5 +112,6 @@ def _text(name: SectionName, entry: ReceiptEntry, histories: Histories) -> str |
         content=record.summary,
         score=entry.score,
         standing=entry.standing,
+        doubt=record.doubt,
     )
     return rendering.render_learning(told)

@@ -21,8 +21,8 @@ from runlore.domain.search.ranking import Collection, RankFilter, analyse_query
 from runlore.domain.session import SessionId
 from runlore.flow.policies import current_run_memory
 from runlore.flow.prompt_context.feeds import index_id, run_id_of, run_record
-from runlore.flow.prompt_context.record_cache import Analysed
 from runlore.flow.prompt_context.recovered_runs import WERE_REMEMBERED, remade
+from runlore.flow.prompt_context.scope_view import Analysed
 from runlore.flow.prompt_context.search import SearchSnapshot, explain_ranking
 from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 from runlore.ports.run_memories import RunMemories

@@ -22,7 +22,7 @@ from runlore.domain.search.ranking import (
     session_of,
 )
 from runlore.domain.timestamps import to_milliseconds
-from runlore.flow.prompt_context.record_cache import Analysed
+from runlore.flow.prompt_context.scope_view import Analysed
 from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 
 

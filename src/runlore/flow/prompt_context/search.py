@@ -13,12 +13,20 @@ from runlore.domain.errors import Corrupt
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId
 from runlore.domain.records.audit import as_of as as_of_events
-from runlore.domain.search.fusion import FusedHit, WordHit, fuse
-from runlore.domain.search.ranking import Collection, Query, RankFilter, Score, analyse_query, score_of
+from runlore.domain.search.ranking import (
+    Collection,
+    FusedHit,
+    Query,
+    RankFilter,
+    Score,
+    WordHit,
+    analyse_query,
+    fuse,
+    score_of,
+)
 from runlore.domain.timestamps import to_milliseconds
 from runlore.flow.prompt_context.feeds import Feed
-from runlore.flow.prompt_context.record_cache import Analysed, RecordCache
-from runlore.flow.prompt_context.scope_view import ViewCache
+from runlore.flow.prompt_context.scope_view import Analysed, RecordCache, ViewCache
 from runlore.flow.prompt_context.vector_search import NEAREST_MAX, Near, gaining
 from runlore.ports.index import NO_OVERLAY, Hit, Index, Overlay, Ranking, Searchable
 from runlore.ports.store import RecordFilter, RecordLine, Records, Snapshot, StorePosition
@@ -270,7 +278,9 @@ def _part(hit: Hit, stored: Analysed | None, query: Query, collection: Collectio
     if stored is not None:
         score = score_of(stored.record, query, collection, impacts=stored.impacts) or _NO_WORDS
         if score.total + hit.neighbours == hit.total:
-            return FoundRecord(record=stored.record, score=replace(score, neighbours=hit.neighbours))
+            if hit.neighbours:
+                score = replace(score, neighbours=hit.neighbours)
+            return FoundRecord(record=stored.record, score=score)
     raise _differs(hit.record_id)
 
 

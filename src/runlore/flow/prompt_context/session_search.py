@@ -14,10 +14,10 @@ from runlore.domain.record import LEARNING_KINDS, Record, Sensitivity, State
 from runlore.domain.records.visibility import Hidden, hidden_because
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.search.ranking import Collection, Query, RankFilter, analyse_query, strings_of
+from runlore.domain.search.ranking import Collection, Query, RankFilter, analyse_query, metadata_text
 from runlore.domain.text.analysis import fold_text, terms_of
 from runlore.domain.text.excerpt import excerpt
-from runlore.flow.prompt_context.overruling import find_overruled
+from runlore.flow.prompt_context.hidden import find_overruled
 from runlore.flow.prompt_context.run_search import FoundRun, RunHits, RunSearch
 from runlore.flow.prompt_context.search import SearchSnapshot
 from runlore.flow.prompt_context.skill_search import (
@@ -159,7 +159,7 @@ def _recent(learnings: SearchSnapshot, asked: SessionQuery) -> tuple[SessionFoun
 
 
 def _describe(record: Record, hidden: Hidden | None, score: int, query: Query | None) -> SessionFound:
-    fields = [("summary", record.summary), ("metadata", "\n".join(strings_of(record.metadata)))]
+    fields = [("summary", record.summary), ("metadata", metadata_text(record))]
     matched = _match_fields(fields, query)
     # Only content is scored against an input, so what its metadata alone finds is not given to a prompt.
     would_score = query is None or "summary" in matched

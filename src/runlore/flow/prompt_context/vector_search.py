@@ -10,7 +10,7 @@ from typing import Protocol
 
 from runlore.domain.prompts.selection import Candidate
 from runlore.domain.record import Record, RecordId
-from runlore.domain.search.fusion import FusedHit, Similarities, WordHit, fuse
+from runlore.domain.search.ranking import FusedHit, Similarities, WordHit, fuse
 
 # So many of the nearest take part, and so many of those that words find: docs/decisions/0007.
 NEAREST_MAX = 50

@@ -19,6 +19,7 @@ from runlore.flow.prompt_context.hidden import (
     LOOKED_AT_MAX,
     HiddenRecords,
     count_live,
+    find_overruled,
     is_due,
     is_whole,
     may_be_visible,
@@ -26,7 +27,6 @@ from runlore.flow.prompt_context.hidden import (
     standing_in,
     visible_lines,
 )
-from runlore.flow.prompt_context.overruling import find_overruled
 from runlore.flow.prompt_context.scope_view import HiddenLine, Place, ScopeView
 from runlore.flow.prompt_context.search import SearchSnapshot
 from runlore.ports.store import RecordFilter, RecordLine
@@ -45,9 +45,10 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class Views:
-    """The views of scopes, the first priority first. `overruled` are those of the visible that a narrower
-    scope keeps out."""
+    """The views of scopes, the first priority first; a scope that holds nothing has none. `overruled` are
+    those of the visible that a narrower scope keeps out."""
 
+    scopes: tuple[Scope, ...]
     each: tuple[ScopeView, ...]
     overruled: frozenset[RecordId] = frozenset()
 
@@ -125,7 +126,7 @@ def views_of(reading: SearchSnapshot, scopes: Sequence[Scope], now: datetime) ->
             found |= find_overruled(reading, wide_view.given, [narrow], now)
         else:
             found |= wide_view.overruled_by(narrow_view)
-    return Views(each=views, overruled=frozenset(found))
+    return Views(scopes=tuple(present), each=views, overruled=frozenset(found))
 
 
 def _view(reading: SearchSnapshot, scope: Scope, stamp: int | None, now: datetime) -> ScopeView:
@@ -147,7 +148,9 @@ def _build_view(reading: SearchSnapshot, scope: Scope, stamp: int | None, now: d
     newest = {each.record.record_id: each for each in reading.of_lines(learnings[:LOOKED_AT_MAX])}
     is_large = len(learnings) > LOOKED_AT_MAX
     # Of a large scope some that stand may be older than all that is looked at.
-    rules = reading.records.lines(standing_in((scope,), now), limit=LOOKED_AT_MAX) if is_large else ()
+    rules = (
+        reading.records.lines(standing_in((scope,), now), limit=limits.STANDING_RULES_MAX) if is_large else ()
+    )
     older = [each.record for each in reading.of_lines(rules) if each.record.record_id not in newest]
     live = [
         *(each.record for each in newest.values()),

@@ -72,9 +72,7 @@ def raise_tier(
 
 def amend(tx: Transaction, record: Record, after: Record, act: Act) -> Record:
     """Write what a verification found out; the state stays."""
-    change = apply_record_move(record, Move.AMEND, act, after=after)
-    tx.write([change])
-    return change.record
+    return tx.write([apply_record_move(record, Move.AMEND, act, after=after)])[0]
 
 
 def may_raise(record: Record, policy: LearningPolicy) -> bool:

@@ -1,4 +1,5 @@
-"""Drafts become records: candidates wait for review, episodes are appended."""
+"""Drafts become records: candidates wait for review, episodes are appended, and a run's own notes (scratch)
+are seen inside the run and cleared when it closes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,15 +8,20 @@ from runlore.domain import limits
 from runlore.domain.claims.subject import SemanticKey
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.learning_policy import Mode
-from runlore.domain.record import Move, Origin, Record
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.prompts.injected import strip_injected
+from runlore.domain.record import Kind, Move, Origin, Record, Source, State
 from runlore.domain.records.admission import Draft, Stamp, admit
-from runlore.domain.records.audit import Act, RecordChange, apply_record_move, create_record
+from runlore.domain.records.audit import Act, apply_record_move, create_record
+from runlore.domain.records.contracts import check_summary
+from runlore.domain.run import Run, RunId
 from runlore.domain.runs.job import JobKind
+from runlore.domain.scope import Scope, ScopeKind
 from runlore.flow.neighbours import same_profile_key
 from runlore.flow.policies import current_learning
 from runlore.flow.queueing import queue
 from runlore.ports.ids import Ids
-from runlore.ports.store import Transaction
+from runlore.ports.store import Records, Transaction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +42,11 @@ def propose(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[R
     changes = [
         create_record(_expecting(tx, _record(intake, draft)), Move.PROPOSE, intake.act) for draft in drafts
     ]
-    tx.write(changes)
-    candidates = [change.record for change in changes if change.record.proposal is None]
+    written = tx.write(changes)
+    candidates = [record.record_id for record in written if record.proposal is None]
     if candidates and current_learning(tx).mode is not Mode.MANUAL_ONLY:
-        ids = (candidate.record_id for candidate in candidates)
-        queue(tx, intake.ids, JobKind.REVIEW, ids, at=intake.act.at)
-    return _records(changes)
+        queue(tx, intake.ids, JobKind.REVIEW, candidates, at=intake.act.at)
+    return written
 
 
 def propose_once(tx: Transaction, intake: Intake, draft: Draft) -> Record:
@@ -60,9 +65,7 @@ def propose_once(tx: Transaction, intake: Intake, draft: Draft) -> Record:
         # It is noted once that it was said again: an author who goes on saying it fills no history.
         return known
     act = replace(intake.act, reason="proposed again")
-    change = apply_record_move(known, Move.AMEND, act, after=replace(known, evidence_refs=refs))
-    tx.write([change])
-    return change.record
+    return tx.write([apply_record_move(known, Move.AMEND, act, after=replace(known, evidence_refs=refs))])[0]
 
 
 def _waiting_alike(tx: Transaction, new: Record, act: Act) -> Record | None:
@@ -83,9 +86,7 @@ def _waiting_alike(tx: Transaction, new: Record, act: Act) -> Record | None:
 
 def append(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[Record, ...]:
     """Write episodes: what happened is not up for review."""
-    changes = [create_record(_record(intake, draft), Move.WRITE, intake.act) for draft in drafts]
-    tx.write(changes)
-    return _records(changes)
+    return tx.write([create_record(_record(intake, draft), Move.WRITE, intake.act) for draft in drafts])
 
 
 def _record(intake: Intake, draft: Draft) -> Record:
@@ -103,5 +104,31 @@ def _expecting(tx: Transaction, record: Record) -> Record:
     return replace(record, supersedes=present[0].record_id) if present else record
 
 
-def _records(changes: Sequence[RecordChange]) -> tuple[Record, ...]:
-    return tuple(change.record for change in changes)
+def scratch_text(text: str) -> str:
+    """A note as it can be kept: bounded first, then without what Runlore rendered, and without secrets.
+
+    Meant to be called before the transaction: what this costs must not keep other writers waiting.
+    """
+    return redact_text(strip_injected(check_summary(text))).text
+
+
+def add_scratch(tx: Transaction, intake: Intake, run: Run, text: str) -> Record:
+    draft = Draft(
+        kind=Kind.SCRATCH,
+        summary=text,
+        scope=Scope(ScopeKind.SESSION, run.session_id),
+        source=Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent),
+    )
+    return append(tx, intake, [draft])[0]
+
+
+def scratch_of(records: Records, run_id: RunId) -> tuple[Record, ...]:
+    return tuple(
+        record
+        for record in records.of_run(run_id)
+        if record.kind is Kind.SCRATCH and record.state is State.ACTIVE
+    )
+
+
+def clear_scratch(tx: Transaction, scratch: tuple[Record, ...], act: Act) -> None:
+    tx.write([apply_record_move(record, Move.CLEAR, act) for record in scratch])

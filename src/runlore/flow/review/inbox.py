@@ -10,6 +10,7 @@ from runlore.domain.claims.rivals import Surroundings, contradicting, in_the_way
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import (
     REVIEWED_KINDS,
+    WORTH,
     Kind,
     PolicyDecision,
     PublishTier,
@@ -118,13 +119,13 @@ def _held_item(record: Record, around: Surroundings, now: datetime) -> WaitingRe
         f": it contradicts {other.record_id}: {other.summary!r}" for other in in_the_way(record, around)
     ]
     is_supported = record.verification_status is VerificationStatus.VERIFIED
-    told = "supported by its evidence" if is_supported else "said again"
+    support = "supported by its evidence" if is_supported else "said again"
     return WaitingRecord(
         record=record,
         outcome=Consequences(obstacles=raise_obstacles(record, around, now)),
         clashing=_clashing(record, around, now),
         attention=(
-            *(f"{told}, yet provisional{each}" for each in against or _NOTHING_AGAINST),
+            *(f"{support}, yet provisional{each}" for each in against or _NOTHING_AGAINST),
             *_attention(record),
         ),
     )
@@ -139,7 +140,12 @@ def _attention(record: Record) -> tuple[str, ...]:
     said = []
     if wrong:
         said.append(f"called wrong in {_runs(wrong)}{f', helped in {_runs(helped)}' if helped else ''}")
-    if record.revalidate_at is not None:
+    worth = record.metadata.get(WORTH)
+    if record.doubt:
+        said.append(record.doubt)
+    elif record.revalidate_at is not None and isinstance(worth, str):
+        said.append(worth)
+    elif record.revalidate_at is not None:
         said.append(f"due for revalidation since {format_time(record.revalidate_at)}")
     return tuple(said)
 

@@ -20,8 +20,7 @@ from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import PROMPT_KINDS, EvidenceRef, Origin, Record
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunId
-from runlore.domain.runs.input_authors import words_of
-from runlore.domain.runs.journal import EventType, JournalEvent, text_of
+from runlore.domain.runs.journal import EventType, JournalEvent, text_of, words_of
 from runlore.domain.taint import Provenance
 from runlore.domain.text.excerpt import ELLIPSIS
 from runlore.ports.run_memories import RunMemories

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from runlore.domain import limits
+from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.agent.approval import Approval, ApprovalKind
 from runlore.domain.record import REVIEWED_KINDS, Kind, PolicyDecision, Record, RecordId, State
 from runlore.domain.records.audit import DAEMON
@@ -154,11 +155,11 @@ class Inbox:
         return _in_time(((each.created_at, _approval_item(each)) for each in self._approvals), after)
 
     def _list_clashes(self, after: _Place | None) -> Iterator[ListedItem]:
-        told = (
+        clashes = (
             _record_item(each, InboxKind.CONFLICT, _ON_CLASH if _is_waiting(each) else _ON_HELD_CLASH)
             for each in self._clashes
         )
-        return _in_time(zip(_times(self._clashes), told, strict=True), after)
+        return _in_time(zip(_times(self._clashes), clashes, strict=True), after)
 
     def _list_held(self, after: _Place | None) -> Iterator[ListedItem]:
         items = (_record_item(each, InboxKind.ESCALATION, _ON_LEARNING) for each in self._held_alone)
@@ -286,7 +287,8 @@ def _who_proposed(record: Record) -> str:
     if record.created_by == DAEMON and seen:
         return f"your agents did it in {seen} run{'s' * (seen != 1)}"
     notes = (f": {each.note}" for each in record.evidence_refs if each.note)
-    return f"proposed by {record.created_by}{next(notes, '')}"
+    who = "you" if record.created_by == LOCAL_OPERATOR.actor else record.created_by
+    return f"proposed by {who}{next(notes, '')}"
 
 
 def _approval_item(approval: Approval) -> InboxItem:

@@ -5,15 +5,12 @@ never is.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from runlore.domain import limits
 from runlore.domain.errors import NotFound
-from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.domain.records.audit import Act
 from runlore.domain.skill import Skill, SkillEvent, SkillEventKind, SkillState
 from runlore.domain.skill_curating import plan_curation
-from runlore.domain.skills.skill_commenting import SCHEMA, comment_in, document
 from runlore.domain.skills.skill_curation import (
     Curation,
     CurationId,
@@ -26,12 +23,10 @@ from runlore.domain.skills.skill_curation import (
 )
 from runlore.domain.skills.skips import Skip, skip_of
 from runlore.domain.suggestion import SuggestionState
-from runlore.flow.model_budget import BudgetedModels
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.deciding import every_suggestion, unskip
 from runlore.flow.skills.names import refuse_promoted
 from runlore.flow.skills.saving import Saving, log
-from runlore.ports.model import ModelPurpose, Question
 from runlore.ports.store import Collections, Transaction
 
 # So many of the curations that people have undone are heeded, the newest.
@@ -144,28 +139,3 @@ def _write(tx: Transaction, before: Sequence[Skill], after: Sequence[Skill]) -> 
     revisions = {skill.skill_id: skill.revision for skill in before}
     for skill in sorted(after, key=lambda each: each.skill_id):
         tx.skills.update(skill, expected_revision=revisions[skill.skill_id])
-
-
-TIMEOUT_S = 30.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Commenting:
-    """What comments on curations. `model` names one among those set up; empty takes the default."""
-
-    asking: BudgetedModels
-    budget: ModelBudget
-    model: str = ""
-    timeout_s: float = TIMEOUT_S
-
-    def comment(self, plan: CurationPlan) -> str:
-        """What a model says about what is done; empty where that cannot be shown, ModelFailure where none
-        answered. Never call it inside a transaction."""
-        question = Question(
-            purpose=ModelPurpose.CURATION,
-            document=document(plan),
-            schema=SCHEMA,
-            model=self.model,
-            timeout_s=self.timeout_s,
-        )
-        return comment_in(self.asking.ask(question, self.budget).output)

@@ -9,11 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from runlore.domain import limits
-from runlore.domain.detectors.cross_session import CrossSession
-from runlore.domain.detectors.earlier_reads import first_reads, with_earlier
-from runlore.domain.detectors.equal_runs import equal_runs, workflow_of
+from runlore.domain.detectors.cross_session import CrossSession, equal_runs, workflow_of
 from runlore.domain.detectors.match import Match
-from runlore.domain.detectors.mined import MinedRun, OutsideRead
+from runlore.domain.detectors.mined import MinedRun, OutsideRead, first_reads, with_earlier
 from runlore.domain.detectors.mining import mine_run
 from runlore.domain.detectors.outside_texts import OutsideTexts
 from runlore.domain.detectors.session import matches_of_session
@@ -184,12 +182,6 @@ class Looking:
         return self._known[session_id]
 
 
-def first_number(mined: MinedRun) -> int:
-    asked = () if mined.request is None else (mined.request.number,)
-    steps = (step.number for step in mined.steps)
-    return min((*asked, *steps, *(read.number for read in mined.outside)), default=0)
-
-
 def _sessions(store: Store) -> Iterator[tuple[MinedRun, ...]]:
     for page in _pages(store):
         with store.snapshot() as snapshot:
@@ -230,7 +222,7 @@ def _latest_first(
     limit = limits.SESSION_RUNS_MINED_MAX
     while page := collections.mined_runs.of_session(session_id, limit=limit, before=before):
         yield page
-        if len(page) < limit or (before := first_number(page[0])) <= 0:
+        if len(page) < limit or (before := page[0].first_number) <= 0:
             return
 
 

@@ -57,7 +57,7 @@ def get_gone_skill(collections: Collections, name_or_id: str) -> Skill:
 
 
 def latest_gone(collections: Collections, name: str) -> Skill | None:
-    named = (skill for skill in _of_states(collections, _GONE) if skill.name == name)
+    named = (skill for skill in skills_in_states(collections, _GONE) if skill.name == name)
     return max(named, key=lambda skill: (skill.updated_at, skill.skill_id), default=None)
 
 
@@ -119,7 +119,7 @@ def take_in(
     What looks suspicious, or says of itself that it comes from outside, waits for a person. An edit clears
     nothing, also where the skill is gone by now. Where the file says what the skill says, nothing changes.
     `written` are the digests of what the file was before: where the skill has become another one since by a
-    merge, what was merged into it is a skill of its own again. `suspects` are `whose_words.suspects_among`.
+    merge, what was merged into it is a skill of its own again. `suspects` are what `suspects_among` tells.
     """
     act = saving.act
     refuse_promoted(tx, read.document.name if known is None else known.name)
@@ -149,7 +149,7 @@ def take_in(
 
 
 def every_skill(collections: Collections) -> Iterator[Skill]:
-    return _of_states(collections, frozenset(SkillState))
+    return skills_in_states(collections, frozenset(SkillState))
 
 
 def accept(
@@ -218,7 +218,7 @@ def _by_its_record(skill: Skill, hint: str) -> Refused:
 def _take_apart(tx: Transaction, kept: Skill, act: Act) -> None:
     """Bring back what was merged into a skill and does not stand in its words any more."""
     said = set(_lines(kept.document.body))
-    for skill in tuple(_of_states(tx, frozenset({SkillState.MERGED}))):
+    for skill in tuple(skills_in_states(tx, frozenset({SkillState.MERGED}))):
         is_lost = skill.merged_into == kept.skill_id and not said.issuperset(_lines(skill.document.body))
         if is_lost and tx.skills.find(skill.name) is None and skill.name not in tx.promotions.names():
             restore(tx, skill, replace(act, reason=f"{kept.name} was edited without it"))
@@ -235,7 +235,7 @@ def _is_import_of(read: ReadSkill, known: Skill) -> bool:
     return known.origin is SkillOrigin.IMPORTED and known.document == document
 
 
-def _of_states(collections: Collections, states: frozenset[SkillState]) -> Iterator[Skill]:
+def skills_in_states(collections: Collections, states: frozenset[SkillState]) -> Iterator[Skill]:
     after: SkillId | None = None
     while page := collections.skills.page(limit=_PAGE, after=after, states=states):
         yield from page

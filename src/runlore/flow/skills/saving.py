@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from runlore.domain.errors import Conflict, Refused
-from runlore.domain.guard.refusing import without_secret
+from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.records.audit import Act
 from runlore.domain.run import RunId

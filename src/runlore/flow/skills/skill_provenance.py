@@ -46,12 +46,12 @@ def local_provenance(
 
     A new file that would be in every prompt waits too: it may have been copied from anywhere.
     """
-    flags, told = flags_of(read), _file_provenance(read, known)
+    flags, of_file = flags_of(read), _file_provenance(read, known)
     parents = [] if known is None else [known.provenance]
     if known is None or known.state is not SkillState.ACTIVE:
         flags = (*flags, *((ALWAYS_THERE,) if read.document.auto_load else ()))
         parents += [like for like in [suspects.get(_words(read.document))] if like is not None]
-    parents += [told] if told.tainted else []
+    parents += [of_file] if of_file.tainted else []
     return Provenance(
         untrusted=any(each.untrusted for each in parents),
         needs_review=bool(flags) or any(each.tainted for each in parents),

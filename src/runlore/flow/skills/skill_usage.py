@@ -28,7 +28,6 @@ def use(tx: Transaction, skill: Skill, run: Run, at: datetime) -> bool:
 
 
 def settle(tx: Transaction, run: Run) -> None:
-    """Note how a run ended, for every skill that it used."""
     tx.skills.settle_uses(run.run_id, _OUTCOMES.get(run.status, UseOutcome.OPEN))
 
 
@@ -39,12 +38,12 @@ def note_opened(tx: Transaction, runs: Iterable[RunOpened]) -> int:
     A name is that of the skill which is called so now, where it was there by then: any other was another.
     Where none is, and one that was is merged into another, it is that: agents may have old copies.
     """
-    told = [(run, opened) for run, opened in runs if any(_match_skills(tx, run, opened))]
-    if not told:
+    matched = [(run, opened) for run, opened in runs if any(_match_skills(tx, run, opened))]
+    if not matched:
         return 0
     suggestions_turn(tx)
     # Asked again: a skill may have been taken away, or another called so, before the turn was ours.
-    return sum(_count(tx, run, _match_skills(tx, run, opened)) for run, opened in told)
+    return sum(_count(tx, run, _match_skills(tx, run, opened)) for run, opened in matched)
 
 
 def settle_uses(tx: Transaction, run: Run) -> None:

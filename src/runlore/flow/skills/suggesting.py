@@ -168,6 +168,7 @@ def _see_again(
     # What was added since the look began is not in what was found.
     is_whole = finding.whole_since is not None and present.updated_at <= finding.whole_since
     seen = found if is_whole else _join_evidence(present.suggestion, found)
+    seen = replace(seen, provenance=present.suggestion.provenance.see_again(seen.provenance))
     move = sighting(present, policy, finding.at)
     waits = replace(present, state=SUGGESTION.after(present.state, move, name=present.suggestion_id))
     after = replace(waits, suggestion=_update_words(waits, seen))
@@ -202,10 +203,10 @@ def _join_evidence(known: Suggestion, found: Suggestion) -> Suggestion:
     if not fresh:
         return known
     is_better = found.pattern == known.pattern and (found.score.points > known.score.points)
-    told, rest = (found, known.evidence) if is_better else (known, tuple(fresh))
-    room = max(0, limits.SUGGESTION_EVIDENCE_MAX - len(told.evidence))
-    new = [each for each in rest if each not in told.evidence]
-    if told is known:
+    better, rest = (found, known.evidence) if is_better else (known, tuple(fresh))
+    room = max(0, limits.SUGGESTION_EVIDENCE_MAX - len(better.evidence))
+    new = [each for each in rest if each not in better.evidence]
+    if better is known:
         # What it was seen in stays known to the store, so that only the latest need be told.
         evidence = sorted((*known.evidence, *new), key=_when)[-limits.SUGGESTION_EVIDENCE_MAX :]
     else:
@@ -214,8 +215,8 @@ def _join_evidence(known: Suggestion, found: Suggestion) -> Suggestion:
     times = known.times + len(fresh)
     sessions = known.sessions + len({each.session_id for each in fresh} - before)
     return replace(
-        told,
-        body=update_frequency(told.body, times=times, sessions=sessions),
+        better,
+        body=update_frequency(better.body, times=times, sessions=sessions),
         evidence=tuple(evidence),
         times=times,
         sessions=sessions,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from runlore.ports.operations.service import *
     from runlore.ports.operations.sessions import *
     from runlore.ports.operations.skills import *
+    from runlore.ports.operations.worth import *
 else:
 
     def __getattr__(name: str) -> object:

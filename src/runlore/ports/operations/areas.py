@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # In the order of the API's document.
 AREAS = (
     *("sessions", "agent", "records", "review", "learning", "library", "projection", "radar", "rollouts"),
-    *("service", "hooks", "skills"),
+    *("service", "hooks", "skills", "worth"),
 )
 _OPERATION = re.compile(r"\n    @Operation\(.*?\n    def (\w+)", re.DOTALL)
 _CLASS = re.compile(r"\nclass (\w+)")

@@ -254,7 +254,8 @@ class LearningRequest:
 @JsonForm(flat=("filters",))
 @dataclass(frozen=True, kw_only=True)
 class MatchingRevocation:
-    """Revoke every active learning that passes the filters, of which at least one is set; all or none."""
+    """Revoke every active learning that passes the filters, of which at least one is set; all or none. With
+    an origin also what waits: candidates are rejected, suggestions skipped, skills deleted."""
 
     filters: LearningFilters
     reason: Reason = ""
@@ -265,10 +266,31 @@ class MatchingRevocation:
 @JsonForm(unpaged=True)
 @dataclass(frozen=True, kw_only=True)
 class Revoked:
-    """What was, or with `dry_run` would be, revoked."""
+    """What was, or with `dry_run` would be, revoked. `others` are suggestions and skills, by their names."""
 
     dry_run: bool
     items: tuple[Record, ...]
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OriginClearance:
+    """Take the mark from everything that rests on one origin alone: somebody has read what it brought."""
+
+    origin: Annotated[str, About("The source, as the marks name it.", most=limits.QUERY_CHARS_MAX)]
+    reason: Reason = ""
+    dry_run: Annotated[bool, About("Only tell what would be cleared.")] = False
+    idempotency_key: str | None = None
+
+
+@JsonForm(unpaged=True)
+@dataclass(frozen=True, kw_only=True)
+class Cleared:
+    """What was, or with `dry_run` would be, cleared. `others` are suggestions and skills, by their names."""
+
+    dry_run: bool
+    items: tuple[Record, ...]
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -429,6 +451,10 @@ class LearningOperations(Protocol):
     @Operation("POST /v1/learnings/revoke-matching", OPERATORS, long=True, needs_body=True)
     def revoke_matching(self, request: MatchingRevocation) -> Revoked:
         """Take back every active learning that passes the filters, of which at least one is given."""
+
+    @Operation("POST /v1/learnings/clear-origin", OPERATORS, long=True, needs_body=True)
+    def clear_origin(self, request: OriginClearance) -> Cleared:
+        """Take the mark from candidates, learnings, suggestions and skills that rest on one origin alone."""
 
     @Operation("POST /v1/learnings/{record_id}/supersede", OPERATORS, tagged=True)
     def supersede(self, request: Supersession) -> Record:

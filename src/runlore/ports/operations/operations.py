@@ -14,6 +14,7 @@ from runlore.ports.operations.rollouts import RolloutOperations
 from runlore.ports.operations.service import ServiceOperations
 from runlore.ports.operations.sessions import SessionOperations
 from runlore.ports.operations.skills import SkillOperations
+from runlore.ports.operations.worth import WorthOperations
 
 
 class Operations(
@@ -29,6 +30,7 @@ class Operations(
     AgentOperations,
     HookOperations,
     ServiceOperations,
+    WorthOperations,
     Protocol,
 ):
     """All operations, bound to one caller."""

@@ -55,13 +55,14 @@ class RecoveredMemory:
 @JsonForm(
     may_lack=("skill_descriptions", "semantic"),
     null_if_empty=("remark",),
+    omit_default=("embedding_model",),
     pairs={"hidden": ("record_id", "reason")},
 )
 @dataclass(frozen=True, kw_only=True)
 class MemoryContext:
     """What a session is eligible for before token packing, and why the rest is hidden.
 
-    `semantic` tells whether vectors took part; `remark` why they did not.
+    `semantic` tells whether vectors took part, and `embedding_model` whose; `remark` why they did not.
     """
 
     session_id: SessionId
@@ -74,6 +75,7 @@ class MemoryContext:
     hidden: tuple[tuple[RecordId, Hidden], ...] = ()
     hidden_omitted: int = 0
     semantic: bool = False
+    embedding_model: str = ""
     remark: str = ""
 
 

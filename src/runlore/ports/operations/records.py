@@ -91,14 +91,21 @@ class SearchHit:
         return self.score.total
 
 
-@JsonForm(unpaged=True, may_lack=("semantic", "unsearched"), null_if_empty=("remark",))
+@JsonForm(
+    unpaged=True,
+    may_lack=("semantic", "unsearched"),
+    null_if_empty=("remark",),
+    omit_default=("embedding_model",),
+)
 @dataclass(frozen=True, kw_only=True)
 class SearchHits:
-    """What a search found, best first. `semantic` tells whether vectors took part; `remark` why they did
-    not, or why nothing was found; `unsearched` what was not searched where nothing was."""
+    """What a search found, best first. `semantic` tells whether vectors took part, and `embedding_model`
+    whose, to operators alone; `remark` why they did not, or why nothing was found; `unsearched` what was
+    not searched where nothing was."""
 
     items: tuple[SearchHit, ...] = ()
     semantic: bool = False
+    embedding_model: str = ""
     remark: str = ""
     unsearched: tuple[str, ...] = ()
 
@@ -143,13 +150,13 @@ class GoalRequest:
     as_of: AsOf = None
 
 
-@JsonForm(may_lack=("by_meaning",), null_if_empty=("remark",), omit_default=("standing",))
+@JsonForm(may_lack=("by_meaning",), null_if_empty=("remark",), omit_default=("standing", "embedding_model"))
 @dataclass(frozen=True, kw_only=True)
 class GoalContext:
     """The best of each layer for a goal. Retrieval grants no permission.
 
     `standing` are the rules of the session's scopes, where one is named, whatever the goal is. `by_meaning`
-    tells whether vectors took part; `remark` why they did not.
+    tells whether vectors took part, `embedding_model` whose; `remark` why they did not.
     """
 
     goal: str
@@ -158,6 +165,7 @@ class GoalContext:
     procedural: tuple[SearchHit, ...] = ()
     semantic: tuple[SearchHit, ...] = ()
     by_meaning: bool = False
+    embedding_model: str = ""
     remark: str = ""
 
 

@@ -124,16 +124,93 @@ class BackupAnswer:
 
 _TEXT, _WHOLE, _ANY, _NULL = ({"type": kind} for kind in ("string", "integer", "object", "null"))
 _NUMBERS = {"type": "object", "additionalProperties": _WHOLE}
+_FLAG = {"type": "boolean"}
+_TEXT_OR_NOT = {"anyOf": [_TEXT, _NULL]}
 
 
-def _schema(**fields: Mapping[str, object]) -> Mapping[str, object]:
+def _schema(**fields: Mapping[str, object]) -> dict[str, object]:
     """The schema of a section with these fields, and perhaps more."""
     return {"type": "object", "properties": fields, "required": [*fields]}
+
+
+def _backend(always: str, **fields: Mapping[str, object]) -> Mapping[str, object]:
+    """The schema of what is told of an embedding backend, and without one of one field alone."""
+    told = _schema(
+        backend=_TEXT_OR_NOT,
+        stays_here=_FLAG,
+        failures=_WHOLE,
+        remark=_TEXT_OR_NOT,
+        resting_until=_TEXT_OR_NOT,
+        **fields,
+    )
+    return {**told, "required": [always]}
 
 
 def _by(words: type[StrEnum], part: Mapping[str, object]) -> Mapping[str, object]:
     """The schema of an object with the same for each word."""
     return _schema(**{word.value: part for word in words})
+
+
+_STATUS = _schema(
+    version=_TEXT,
+    state_root=_TEXT,
+    store={"type": "object", "additionalProperties": {"anyOf": [_TEXT, _WHOLE]}},
+    records=_by(Layer, _NUMBERS),
+    waiting=_WHOLE,
+    sessions=_schema(count=_WHOLE, runs=_NUMBERS),
+    run_memory=_schema(
+        policy=_ANY,
+        indexed_session_count=_WHOLE,
+        indexed_record_count=_WHOLE,
+        indexed_scope_count=_WHOLE,
+        capture_pending=_WHOLE,
+        maintenance={"anyOf": [_ANY, _NULL]},
+        metrics=_NUMBERS,
+    ),
+    session_memory=_schema(metrics=_NUMBERS),
+    suggestions=_NUMBERS,
+    skills=_schema(
+        active=_WHOLE,
+        usable=_WHOLE,
+        needs_review=_WHOLE,
+        by_origin=_NUMBERS,
+        by_state=_NUMBERS,
+        files=_schema(problems={"type": "array", "items": _TEXT}, problem_count=_WHOLE),
+        embedding=_backend("configured", configured=_FLAG, embedded=_WHOLE, missing=_WHOLE, set_aside=_WHOLE),
+    ),
+    jobs=_by(JobKind, _NUMBERS),
+    policies=_by(PolicyName, _schema(revision=_WHOLE, updated_at=_TEXT_OR_NOT, actor=_TEXT)),
+    capture=_schema(paused=_FLAG),
+    retention=_schema(policy=_ANY, journal_bytes=_WHOLE, artifact_bytes=_WHOLE),
+    models=_schema(
+        default=_TEXT_OR_NOT,
+        providers={
+            "type": "array",
+            "items": _schema(
+                name=_TEXT,
+                kind=_TEXT,
+                base_url=_TEXT_OR_NOT,
+                api_key_env=_TEXT_OR_NOT,
+                has_key=_FLAG,
+            ),
+        },
+        day=_TEXT,
+        budget=_NUMBERS,
+        today={"type": "object", "additionalProperties": _NUMBERS},
+    ),
+    embedding=_backend("backend", learnings=_NUMBERS),
+    repeats={"type": "array", "items": _schema(month=_TEXT, requests=_WHOLE, repeated=_WHOLE)},
+    agents={
+        "type": "array",
+        "items": _schema(
+            agent=_TEXT,
+            project=_TEXT_OR_NOT,
+            hooks=_TEXT,
+            reported_at=_TEXT_OR_NOT,
+            lost_at=_TEXT_OR_NOT,
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,49 +241,7 @@ class Status:
     @staticmethod
     def json_schema() -> Mapping[str, object]:
         """Every section that there is; a newer Runlore may have more of them."""
-        return {
-            **_schema(
-                version=_TEXT,
-                state_root=_TEXT,
-                store={"type": "object", "additionalProperties": {"anyOf": [_TEXT, _WHOLE]}},
-                records=_by(Layer, _NUMBERS),
-                waiting=_WHOLE,
-                sessions=_schema(count=_WHOLE, runs=_NUMBERS),
-                run_memory=_schema(
-                    policy=_ANY,
-                    indexed_session_count=_WHOLE,
-                    indexed_record_count=_WHOLE,
-                    indexed_scope_count=_WHOLE,
-                    capture_pending=_WHOLE,
-                    maintenance={"anyOf": [_ANY, _NULL]},
-                    metrics=_NUMBERS,
-                ),
-                session_memory=_schema(metrics=_NUMBERS),
-                suggestions=_NUMBERS,
-                skills=_schema(active=_WHOLE, usable=_WHOLE, by_origin=_NUMBERS, by_state=_NUMBERS),
-                jobs=_by(JobKind, _NUMBERS),
-                policies=_by(
-                    PolicyName, _schema(revision=_WHOLE, updated_at={"anyOf": [_TEXT, _NULL]}, actor=_TEXT)
-                ),
-                capture=_schema(paused={"type": "boolean"}),
-                retention=_schema(policy=_ANY, journal_bytes=_WHOLE, artifact_bytes=_WHOLE),
-                models=_schema(
-                    day=_TEXT, budget=_NUMBERS, today={"type": "object", "additionalProperties": _NUMBERS}
-                ),
-                embedding=_ANY,
-                agents={
-                    "type": "array",
-                    "items": _schema(
-                        agent=_TEXT,
-                        project={"anyOf": [_TEXT, _NULL]},
-                        hooks=_TEXT,
-                        reported_at={"anyOf": [_TEXT, _NULL]},
-                        lost_at={"anyOf": [_TEXT, _NULL]},
-                    ),
-                },
-            ),
-            "description": "What this Runlore is, holds and does.",
-        }
+        return {**_STATUS, "description": "What this Runlore is, holds and does."}
 
     @staticmethod
     def from_json(plain: object, name: str = "") -> "Status":

@@ -18,6 +18,7 @@ from runlore.domain.record import JsonObject, Record
 from runlore.domain.run import TERMINAL, Artifact, ArtifactId, Run, RunId, RunStatus
 from runlore.domain.runs.journal import DERIVED_KEYS, JournalEvent
 from runlore.domain.session import Persona, PersonaId, Session, SessionId
+from runlore.domain.worth.outcome import SaidOutcome
 from runlore.ports.operations.declaration import (
     AGENTS,
     EVERYBODY,
@@ -288,6 +289,7 @@ class RunEnd:
     error: Annotated[str, About("What went wrong.", most=limits.ERROR_CHARS_MAX)] = ""
     artifact_ids: Annotated[tuple[ArtifactId, ...], About("The artifacts that are its result.")] = ()
     summarise_scratch: Annotated[bool, About("Keep its notes as one episode.")] = False
+    outcome: Annotated[SaidOutcome | None, About("How it went, if somebody can say: good or bad.")] = None
     idempotency_key: str | None = None
 
 

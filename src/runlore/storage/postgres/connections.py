@@ -22,8 +22,7 @@ from psycopg_pool import ConnectionPool
 
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.storage import migrate
-from runlore.storage.postgres.errors import DRIVER_ERRORS, ServerAddress
-from runlore.storage.postgres.session import to_driver_sql
+from runlore.storage.postgres.session import DRIVER_ERRORS, ServerAddress, to_driver_sql
 from runlore.storage.sql.session import Dialect, Row
 
 CONNECT_TIMEOUT_S = 3
@@ -103,7 +102,6 @@ class Connection(psycopg.Connection[TupleRow]):
     used_at = 0.0
 
     def note_use(self) -> None:
-        """The server has answered just now."""
         self.used_at = time.monotonic()
 
 
@@ -132,7 +130,8 @@ def make_pool(url: str, patience: Timeouts) -> ConnectionPool[Connection]:
         url,
         connection_class=Connection,
         kwargs=_PARAMETERS,
-        min_size=1,
+        # The first who asks makes the first one: whoever only just started would get two.
+        min_size=0,
         max_size=CONNECTIONS_MAX,
         open=True,
         configure=configure,

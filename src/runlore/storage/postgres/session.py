@@ -6,9 +6,112 @@ from functools import cache
 from itertools import count
 
 import psycopg
+from psycopg import conninfo, errors
+from psycopg_pool import PoolClosed, PoolTimeout
 
-from runlore.storage.postgres.errors import DRIVER_ERRORS, ServerAddress
+from runlore.domain.errors import CONNECTION_LOST, DISK_FULL, Corrupt, Invalid, RunloreError, Unavailable
+from runlore.storage.sql.record_rows import unstorable
 from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, SqlStatement
+
+DRIVER_ERRORS = (psycopg.Error, UnicodeError, OverflowError)
+_TRY_AGAIN = (
+    errors.DeadlockDetected,
+    errors.SerializationFailure,
+    errors.LockNotAvailable,
+    errors.QueryCanceled,
+)
+_TOO_LARGE = (errors.ProgramLimitExceeded, errors.NumericValueOutOfRange, OverflowError)
+_DAMAGE = (errors.DataCorrupted, errors.IndexCorrupted, errors.UndefinedTable, errors.UndefinedColumn)
+_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+
+
+class ServerAddress:
+    """What an address says about the server, without its secrets."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            parts = conninfo.conninfo_to_dict(url)
+        except psycopg.ProgrammingError:
+            # The driver's message quotes the part that it cannot read, which may be the password.
+            raise Invalid(
+                "the database URL cannot be read",
+                code="store.url",
+                hint="write it as postgresql://USER@HOST/DATABASE, special characters as %-escapes",
+            ) from None
+        self._password = str(parts.get("password") or "")
+        host, port = parts.get("host") or "the local socket", parts.get("port") or 5432
+        self.name = f"{parts.get('dbname') or parts.get('user') or 'the default database'} on {host}:{port}"
+
+    def translate(self, error: Exception) -> RunloreError:
+        if isinstance(error, UnicodeError | errors.UntranslatableCharacter | errors.CharacterNotInRepertoire):
+            return unstorable()
+        if isinstance(error, psycopg.DataError) and "NUL" in str(error):
+            return unstorable()
+        if isinstance(error, _TOO_LARGE):
+            return Invalid(
+                f"a value is too large: {self._redact(error)}",
+                code="record.json",
+                hint="use smaller numbers and texts",
+            )
+        if isinstance(error, _TRY_AGAIN):
+            return self.busy(self._redact(error))
+        return self._translate_other(error)
+
+    def busy(self, why: str) -> Unavailable:
+        return Unavailable(
+            f"{self.name} is busy: {why}", code="store.busy", hint="try again; nothing was written"
+        )
+
+    def unreachable(self, error: Exception) -> Unavailable:
+        return Unavailable(
+            f"{self.name} cannot be reached: {self._redact(error)}",
+            code="store.unreachable",
+            hint="start the server, or correct RUNLORE_DATABASE_URL; what was acknowledged is kept",
+        )
+
+    def translate_in_transaction(self, error: Exception) -> RunloreError:
+        """What went wrong with a statement. Where the connection was lost before the commit nothing was
+        written: the server was stopped, or another process has ended a write that stood still."""
+        told = self.translate(error)
+        if told.code != "store.unreachable":
+            return told
+        return Unavailable(
+            f"the connection to {self.name} was lost: {self._redact(error)}",
+            code=CONNECTION_LOST,
+            hint="try again; nothing was written",
+        )
+
+    def _translate_other(self, error: Exception) -> RunloreError:
+        if isinstance(error, errors.DiskFull | errors.OutOfMemory | errors.TooManyConnections):
+            return Unavailable(
+                f"{self.name} has no room left: {self._redact(error)}",
+                code=DISK_FULL if isinstance(error, errors.DiskFull) else "store.busy",
+                hint="free some on the server, then try again; nothing was written",
+            )
+        if isinstance(error, _DAMAGE):
+            return Corrupt(
+                f"{self.name} is damaged: {self._redact(error)}",
+                code="store.damaged",
+                hint="nothing was written; restore the database from a backup or an export",
+            )
+        if isinstance(error, errors.ReadOnlySqlTransaction | errors.InsufficientPrivilege):
+            return Unavailable(
+                f"{self.name} cannot be written: {self._redact(error)}",
+                code="store.read-only",
+                hint="name the primary server, and a role that owns the tables",
+            )
+        if isinstance(error, (*_LOST, PoolClosed, PoolTimeout)):
+            return self.unreachable(error)
+        return Unavailable(
+            f"{self.name} answered with an error: {self._redact(error)} ({type(error).__name__})",
+            code="store.server",
+            hint="look at the server's log",
+        )
+
+    def _redact(self, error: Exception) -> str:
+        text = " ".join(str(error).split())
+        return text.replace(self._password, "***") if self._password else text
+
 
 _names = count()
 
@@ -33,7 +136,7 @@ class PostgresSession(Spoilable):
         try:
             return self._connection.execute(to_driver_sql(sql), parameters).fetchall()
         except DRIVER_ERRORS as error:
-            raise self._server.translate(error) from error
+            raise self._server.translate_in_transaction(error) from error
 
     def stream(self, sql: str, parameters: Parameters = (), *, at_once: int = STREAM_ROWS) -> Iterator[Row]:
         cursor = self._connection.cursor(name=f"stream_{next(_names)}")
@@ -42,7 +145,7 @@ class PostgresSession(Spoilable):
         try:
             yield from cursor.execute(to_driver_sql(sql), parameters)
         except DRIVER_ERRORS as error:
-            raise self._server.translate(error) from error
+            raise self._server.translate_in_transaction(error) from error
         finally:
             self._close(cursor)
 
@@ -50,18 +153,18 @@ class PostgresSession(Spoilable):
         cursors: list[psycopg.Cursor[Row] | None] = []
         try:
             with self._connection.pipeline():
-                for statement in statements:
-                    self.rows_written += len(statement.rows)
-                    cursors.append(self._execute(statement) if statement.rows else None)
+                for sql, rows in statements:
+                    self.rows_written += len(rows)
+                    cursors.append(self._execute(to_driver_sql(sql), rows) if rows else None)
         except DRIVER_ERRORS as error:
-            raise self._server.translate(error) from error
+            raise self._server.translate_in_transaction(error) from error
         return [0 if cursor is None else cursor.rowcount for cursor in cursors]
 
-    def _execute(self, statement: SqlStatement) -> psycopg.Cursor[Row]:
-        if len(statement.rows) == 1:
-            return self._connection.execute(to_driver_sql(statement.sql), statement.rows[0], prepare=True)
+    def _execute(self, sql: bytes, rows: Sequence[Parameters]) -> psycopg.Cursor[Row]:
+        if len(rows) == 1:
+            return self._connection.execute(sql, rows[0], prepare=True)
         cursor = self._connection.cursor()
-        cursor.executemany(to_driver_sql(statement.sql), statement.rows)
+        cursor.executemany(sql, rows)
         return cursor
 
     def lock(self, numbers: Iterable[int]) -> None:

@@ -10,7 +10,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from runlore.domain.errors import Corrupt, RunloreError, Unavailable
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import MemoryState, RunId
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.ports.run_memories import Owed, Unreadable
 from runlore.ports.store import Snapshot, StorePosition, Transaction
 from runlore.storage import migrate
@@ -24,13 +24,12 @@ from runlore.storage.postgres.connections import (
     make_pool,
     prepare,
 )
-from runlore.storage.postgres.errors import DRIVER_ERRORS, ServerAddress
-from runlore.storage.postgres.session import PostgresSession
+from runlore.storage.postgres.session import DRIVER_ERRORS, PostgresSession, ServerAddress
 from runlore.storage.run_memory_body import body_of, checksum_of, is_unchanged, memory_of, unreadable
 from runlore.storage.sql import health, positions
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.policies import SqlPolicies
-from runlore.storage.sql.session import IN_LIST_MAX, Dialect, Row, SqlStatement, SqlValue, chunks, in_list
+from runlore.storage.sql.session import IN_LIST_MAX, Dialect, Row, SqlValue, chunks, in_list
 from runlore.storage.sql.transaction import SqlSnapshot, SqlTransaction
 
 PAGE_ROWS = 500
@@ -66,7 +65,7 @@ class TableRunMemories:
                 return
             # Behind the lock: whoever puts after us, under a newer policy, waits and takes our place.
             if owed is None or is_unchanged(SqlPolicies(session), SqlJobs(session), owed):
-                session.run([SqlStatement(sql=_PUT, rows=[row])])
+                session.run([(_PUT, [row])])
 
     def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
         if not is_storable(run_id):
@@ -78,7 +77,7 @@ class TableRunMemories:
             rows = session.rows(_LOCKED, (run_id,))
             found = _read(rows[0]) if rows else None
             if isinstance(found, RunMemory) and found.capture is not capture:
-                session.run([SqlStatement(sql=_PUT, rows=[_row(found.with_capture(capture))])])
+                session.run([(_PUT, [_row(found.with_capture(capture))])])
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
         return self.get_many((run_id,)).get(run_id)
@@ -98,7 +97,7 @@ class TableRunMemories:
         if not is_storable(run_id):
             return
         with self._writing() as session:
-            session.run([SqlStatement(sql=_DELETE, rows=[(run_id,)])])
+            session.run([(_DELETE, [(run_id,)])])
 
     def everything(self) -> Iterator[RunMemory | Unreadable]:
         """All rows, by run id, in pages of their own: no transaction is open while the caller works."""
@@ -122,7 +121,7 @@ class TableRunMemories:
             rows = session.rows(_LOCKED, (found.run_id,))
             if not rows or isinstance(_read(rows[0]), RunMemory):
                 return False
-            session.run([SqlStatement(sql=_DELETE, rows=[(found.run_id,)])])
+            session.run([(_DELETE, [(found.run_id,)])])
         return True
 
 

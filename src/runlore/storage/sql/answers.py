@@ -13,7 +13,7 @@ from runlore.domain.record import RecordId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import Answer
 from runlore.storage.sql.record_rows import damage_error, digest
-from runlore.storage.sql.session import SqlSession, SqlStatement, id_chunks, in_list, rows_of
+from runlore.storage.sql.session import SqlSession, id_chunks, in_list, rows_of
 
 _GET = "SELECT request_digest, records FROM answers WHERE idempotency_key = ?"
 _KEEP = (
@@ -45,7 +45,7 @@ def keep(session: SqlSession, key: str, answer: Answer, at: datetime) -> None:
     records = orjson.dumps(answer.records).decode()
     row = (digest(key), answer.request_digest, records, to_milliseconds(at))
     names = [(name, digest(key)) for name in sorted({name for name, _ in answer.records})]
-    if session.run([SqlStatement(sql=_KEEP, rows=[row]), SqlStatement(sql=_NAME, rows=names)])[0] != 1:
+    if session.run([(_KEEP, [row]), (_NAME, names)])[0] != 1:
         raise Conflict(
             "another call with the same idempotency key was faster",
             code="request.repeated",
@@ -56,9 +56,7 @@ def keep(session: SqlSession, key: str, answer: Answer, at: datetime) -> None:
 def prune(session: SqlSession, before: datetime) -> int:
     session.make_room(freeing=True)
     moment = (to_milliseconds(before),)
-    return session.run(
-        [SqlStatement(sql=_PRUNE_NAMES, rows=[moment]), SqlStatement(sql=_PRUNE, rows=[moment])]
-    )[1]
+    return session.run([(_PRUNE_NAMES, [moment]), (_PRUNE, [moment])])[1]
 
 
 def forget(session: SqlSession, names: Sequence[str]) -> int:
@@ -70,7 +68,7 @@ def forget(session: SqlSession, names: Sequence[str]) -> int:
 def _delete(session: SqlSession, keys: Sequence[str]) -> int:
     condition = f"WHERE idempotency_key IN ({in_list(keys)})"
     statements = [
-        SqlStatement(sql=f"DELETE FROM answers {condition}", rows=[keys]),
-        SqlStatement(sql=f"DELETE FROM answer_names {condition}", rows=[keys]),
+        (f"DELETE FROM answers {condition}", [keys]),
+        (f"DELETE FROM answer_names {condition}", [keys]),
     ]
     return session.run(statements)[0]

@@ -9,15 +9,13 @@ from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import as_object, as_text, serialize
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import (
-    Parameters,
     Row,
     SqlCollection,
-    SqlStatement,
     id_chunks,
     in_list,
     writing,
@@ -55,14 +53,14 @@ _DELETE = "DELETE FROM approvals WHERE approval_id = ?"
 
 
 class SqlApprovals(SqlCollection):
-    """`ports.skill_store.Approvals` on one database session."""
+    """What runs wait for a person to say."""
 
     def get(self, approval_id: ApprovalId) -> Approval:
         sql = f"SELECT {_SELECTED} FROM approvals a {_TEXT} WHERE a.approval_id = ?"
-        rows = self._session.rows(sql, (make_storable(approval_id),))
-        if not rows:
+        row = self._first(sql, approval_id)
+        if row is None:
             raise _not_found(approval_id)
-        return _read(rows[0])
+        return _read(row)
 
     def page(
         self,
@@ -73,6 +71,7 @@ class SqlApprovals(SqlCollection):
         run_id: RunId | None = None,
         session_id: SessionId | None = None,
     ) -> tuple[Approval, ...]:
+        """The oldest first (`created_at`, then id), after a place in that order."""
         if limit <= 0 or states == frozenset():
             return ()
         asked = Condition()
@@ -106,15 +105,16 @@ class SqlApprovals(SqlCollection):
 
     @writing
     def update(self, approval: Approval, *, expected_revision: int) -> None:
+        """A decided one. Conflict where another revision stands there."""
         _check(approval)
         self._session.make_room(freeing=False)
-        locked = self._session.rows(_LOCKED + self._session.dialect.for_update, (approval.approval_id,))
-        if not locked:
+        locked = self._lock(_LOCKED, approval.approval_id)
+        if locked is None:
             raise _not_found(approval.approval_id)
-        if locked[0][0] != expected_revision:
+        if locked[0] != expected_revision:
             raise Conflict(
                 f"request {approval.approval_id} has moved: revision {expected_revision} was expected,"
-                f" {locked[0][0]} was found",
+                f" {locked[0]} was found",
                 code="approval.moved",
                 hint="read it again: somebody may have decided it",
             )
@@ -128,7 +128,7 @@ class SqlApprovals(SqlCollection):
                 _OF_RUNS.format(ids=in_list(chunk)) + self._session.dialect.for_update, chunk
             )
             emptied = texts.erase_statement(self._session, (_owner(row[0]) for row in found))
-            self._session.run([SqlStatement(sql=_DELETE, rows=found), emptied])
+            self._run((_DELETE, found), emptied)
 
     def _write_text(self, approval: Approval) -> None:
         """Write what is asked, and the row with its place. The id may have been another one's before."""
@@ -137,8 +137,8 @@ class SqlApprovals(SqlCollection):
         asked = {name: plain[name] for name in _ASKED}
         revision, statements = texts.replace_statements(self._session, owner, asked)
         approval_id, *values = columns.values_of(approval, _COLUMNS)
-        row: Parameters = (*values, revision, approval_id)
-        self._session.run([*statements, SqlStatement(sql=_UPDATE, rows=[row])])
+        row = (*values, revision, approval_id)
+        self._run(*statements, (_UPDATE, [row]))
 
 
 def _not_found(approval_id: str) -> NotFound:

@@ -7,22 +7,18 @@ was looked at and read nothing does not cast doubt on the others.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import cast
 
-from runlore.domain.prompts.run_memory import Capture, CaptureState
-from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.prompts.run_memory import Capture
+from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
+from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance
-from runlore.domain.text.storable import is_storable
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
-    Parameters,
     Row,
     SqlCollection,
-    SqlStatement,
-    SqlValue,
     id_chunks,
     in_list,
     writing,
@@ -66,15 +62,15 @@ _owner = "capture:{}".format
 
 
 class SqlCaptures(SqlCollection):
-    """`ports.run_store.Captures` on one database session."""
+    """What capture has made of runs: the receipts, and what each run read from outside."""
 
     def get(self, run_id: RunId) -> Capture | None:
-        if not is_storable(run_id):
-            return None
-        rows = self._session.rows(f"{_SELECT} WHERE c.run_id = ?", (run_id,))
-        return _read(rows[0]) if rows else None
+        """What was made of a run; None where nobody has looked at it yet."""
+        row = self._first(f"{_SELECT} WHERE c.run_id = ?", run_id)
+        return None if row is None else _read(row)
 
     def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Capture]:
+        """What was made of those of the runs that somebody has looked at."""
         rows = self._rows_of(f"{_SELECT} WHERE c.run_id IN ({{ids}})", run_ids)
         return {capture.run_id: capture for capture in map(_read, rows)}
 
@@ -82,88 +78,53 @@ class SqlCaptures(SqlCollection):
     def put(self, capture: Capture) -> None:
         columns.check_storable(capture.run_id, capture.session_id)
         self._session.make_room(freeing=False)
-        stood = self._session.rows(_PUT, _values(capture))[0][0]
-        text = _text(capture.provenance)
+        row = (*columns.values_of(capture, _COLUMNS[:-1]), int(capture.provenance.tainted))
+        stood = self._session.rows(_PUT, row)[0][0]
+        text = {} if capture.provenance == TRUSTED else serialize(capture.provenance)
         if stood is None and not text:
             return
         # The row is ours from here on, so nobody else writes its text.
         revision, statements = texts.replace_statements(self._session, _owner(capture.run_id), text)
-        placed: Parameters = (revision, capture.run_id)
-        self._session.run([*statements, SqlStatement(sql=_SET_TEXT, rows=[placed])])
+        placed = (revision, capture.run_id)
+        self._run(*statements, (_SET_TEXT, [placed]))
 
     def untrusted_before(self, session_id: SessionId, moment: datetime) -> tuple[Capture, ...]:
-        return tuple(map(_read, self._of_session(_UNTRUSTED, session_id, moment)))
+        """The captures of a session's runs opened before a moment that read from outside, oldest first."""
+        return tuple(map(_read, self._rows(_UNTRUSTED, session_id, to_milliseconds(moment))))
 
     def missing_before(self, session_id: SessionId, moment: datetime) -> tuple[RunId, ...]:
-        return tuple(RunId(row[0]) for row in self._of_session(_MISSING, session_id, moment))
+        """The runs of a session opened before a moment that nobody has looked at yet, oldest first."""
+        return tuple(RunId(row[0]) for row in self._rows(_MISSING, session_id, to_milliseconds(moment)))
 
     def count_without_memory(self, *, session_id: SessionId | None, since: datetime | None) -> int:
-        if session_id is not None and not is_storable(session_id):
-            return 0
+        """How many completed runs have no memory any more, and nothing was taken from them: those of one
+        session, and those that ended since a moment."""
         start = 0 if since is None else to_milliseconds(since)
         if session_id is None:
-            return int(self._session.rows(_WITHOUT_MEMORY, (start,))[0][0])
-        sql = f"{_WITHOUT_MEMORY} AND r.session_id = ?"
-        return int(self._session.rows(sql, (start, session_id))[0][0])
+            return self._number(_WITHOUT_MEMORY, start)
+        return self._number(f"{_WITHOUT_MEMORY} AND r.session_id = ?", start, session_id)
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
-        """Delete what was noted of forgotten runs, but for whether one read from outside."""
+        """Delete what was noted of forgotten runs. Whether one read from outside stays known, without from
+        where: what it read may stand in the rest of the conversation. What waited is skipped."""
         self._session.make_room(freeing=True)
         known = sorted(row[0] for row in self._rows_of(_KNOWN, run_ids))
         for chunk in id_chunks(known):
             emptied = texts.erase_statement(self._session, map(_owner, chunk))
-            self._session.run([SqlStatement(sql=_BLANK, rows=[(run_id,) for run_id in chunk]), emptied])
-
-    def _of_session(self, sql: str, session_id: SessionId, moment: datetime) -> list[Row]:
-        if not is_storable(session_id):
-            return []
-        return self._session.rows(sql, (session_id, to_milliseconds(moment)))
-
-
-def _values(capture: Capture) -> tuple[SqlValue, ...]:
-    return (
-        capture.run_id,
-        capture.session_id,
-        to_milliseconds(capture.opened_at),
-        capture.state.value,
-        int(capture.provenance.tainted),
-    )
-
-
-def _text(provenance: Provenance) -> JsonObject:
-    if provenance == TRUSTED:
-        return {}
-    return {
-        "untrusted": provenance.untrusted,
-        "needs_review": provenance.needs_review,
-        "sources": list(provenance.sources),
-    }
+            self._run((_BLANK, [(run_id,) for run_id in chunk]), emptied)
 
 
 def _provenance(text: JsonObject, is_untrusted: int) -> Provenance:
-    if text:
-        sources = cast("Sequence[JsonValue]", text["sources"])
-        found = Provenance(
-            untrusted=bool(text["untrusted"]),
-            needs_review=bool(text["needs_review"]),
-            sources=tuple(map(str, sources)),
-        )
-    else:
-        found = Provenance(untrusted=is_untrusted == 1, needs_review=is_untrusted == 1)
+    unknown = Provenance(untrusted=is_untrusted == 1, needs_review=is_untrusted == 1)
+    found = deserialize(Provenance, text) if text else unknown
     if int(found.tainted) != is_untrusted:
         raise ValueError("the row and its text do not agree")
     return found
 
 
 def _read(row: Row) -> Capture:
-    run_id, session_id, opened_at_ms, state, is_untrusted = row[: len(_COLUMNS)]
     text = texts.read(row)
-    with columns.Readable(f"the capture of run {run_id}"):
-        return Capture(
-            run_id=RunId(run_id),
-            session_id=SessionId(session_id),
-            opened_at=from_milliseconds(opened_at_ms),
-            state=CaptureState(state),
-            provenance=_provenance(text, is_untrusted),
-        )
+    with columns.Readable(f"the capture of run {row[0]}"):
+        provenance = _provenance(text, row[len(_COLUMNS) - 1])
+        return Capture(provenance=provenance, **columns.fields_of(Capture, _COLUMNS[:-1], row))

@@ -8,10 +8,10 @@ from typing import Any, cast, get_args
 
 import orjson
 
-from runlore.domain.errors import Conflict, Corrupt, RunloreError
+from runlore.domain.errors import Conflict, Corrupt, NotFound, RunloreError
 from runlore.domain.record import JsonValue
 from runlore.domain.serialization.codec import hints_of
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.record_rows import unstorable
 from runlore.storage.sql.session import Row, SqlValue
@@ -98,13 +98,19 @@ class Readable:
             raise damage_error(self._what) from error
 
 
-def revision_conflict(name: str, *, expected: int, found: int, code: str) -> Conflict:
-    what = code.removesuffix(".moved")
-    return Conflict(
-        f"{what} {name} has moved: revision {expected} was expected, {found} was found",
-        code=code,
-        hint=f"read the {what} again and decide anew",
-    )
+def not_found(name: str, *, code: str, hint: str) -> NotFound:
+    """What is raised where an id names nothing; `name` as it is shown."""
+    return NotFound(f"there is no {code.removesuffix('.not-found')} {name}", code=code, hint=hint)
+
+
+def check_revision(name: str, found: int, *, expected: int, code: str) -> None:
+    if found != expected:
+        what = code.removesuffix(".moved")
+        raise Conflict(
+            f"{what} {name} has moved: revision {expected} was expected, {found} was found",
+            code=code,
+            hint=f"read the {what} again and decide anew",
+        )
 
 
 def damage_error(what: str) -> Corrupt:

@@ -10,10 +10,10 @@ from runlore.domain.record import JsonObject
 from runlore.domain.serialization.codec import Plain, as_list, as_object, as_text, deserialize, serialize
 from runlore.domain.skill import SkillId
 from runlore.domain.skills.skill_curation import Curation, CurationId, without
-from runlore.domain.text.storable import is_storable, make_storable
+from runlore.domain.text.safe_text import is_storable, make_storable
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import Parameters, Row, SqlCollection, SqlStatement, in_list, writing
+from runlore.storage.sql.session import Row, SqlCollection, in_list, writing
 
 OWNER = "curation"
 _owner = f"{OWNER}:{{}}".format
@@ -47,31 +47,32 @@ _UNDONE = (
 
 
 class SqlCurations(SqlCollection):
-    """`ports.skill_store.Curations` on one database session."""
+    """What curation did, kept so that each one can be undone."""
 
     def get(self, curation_id: CurationId) -> Curation:
-        rows = self._session.rows(f"{_SELECT} WHERE c.curation_id = ?", (make_storable(curation_id),))
-        if not rows:
+        row = self._first(f"{_SELECT} WHERE c.curation_id = ?", curation_id)
+        if row is None:
             raise _not_found(curation_id)
-        return _read(rows[0])
+        return _read(row)
 
     def latest(self) -> Curation | None:
-        rows = self._session.rows(f"{_SELECT} WHERE {_WAITING} {_NEWEST}", (1,))
-        while rows:
-            found = _read(rows[0])
+        """The newest that was not undone, and of which anything is left that could be."""
+        row = self._first(f"{_SELECT} WHERE {_WAITING} {_NEWEST}", 1)
+        while row is not None:
+            found = _read(row)
             if found.before:
                 return found
-            last = found.curation_id
-            rows = self._session.rows(
-                f"{_SELECT} WHERE {_WAITING} AND {_AFTER} {_NEWEST}", (last, last, last, 1)
-            )
+            after = (found.curation_id,) * 3
+            row = self._first(f"{_SELECT} WHERE {_WAITING} AND {_AFTER} {_NEWEST}", *after, 1)
         return None
 
     def list_undone(self, *, limit: int) -> tuple[Curation, ...]:
+        """The newest of those that were undone."""
         rows = self._session.rows(f"{_SELECT} WHERE c.undone_at_ms IS NOT NULL {_NEWEST}", (max(limit, 0),))
         return tuple(map(_read, rows))
 
     def page(self, *, limit: int, after: CurationId | None = None) -> tuple[Curation, ...]:
+        """The newest first, by when they were and by id."""
         if limit <= 0:
             return ()
         if after is None:
@@ -94,29 +95,21 @@ class SqlCurations(SqlCollection):
         ids = [skill.skill_id for skill in curation.before]
         columns.check_storable(curation.curation_id, curation.actor, curation.undone_by, *ids)
         self._session.make_room(freeing=False)
-        row: Parameters = (
-            curation.curation_id,
-            to_milliseconds(curation.at),
-            curation.actor,
-            columns.milliseconds(curation.undone_at),
-            curation.undone_by,
-            1,
-        )
-        if self._execute(_INSERT, row) != 1:
+        if self._execute(_INSERT, (*columns.values_of(curation, _COLUMNS), 1)) != 1:
             raise Conflict(
                 f"there is a curation {curation.curation_id} already",
                 code="curation.exists",
                 hint="look whether it is the one that was meant to be written",
             )
-        skills: list[Parameters] = [(skill_id, curation.curation_id) for skill_id in ids]
+        skills = [(skill_id, curation.curation_id) for skill_id in ids]
         text = texts.insert_statement(_owner(curation.curation_id), 1, _text_of(curation))
-        self._session.run([SqlStatement(sql=_ADD_SKILL, rows=skills), text])
+        self._run((_ADD_SKILL, skills), text)
 
     @writing
     def mark_undone(self, curation_id: CurationId, *, actor: str, at: datetime) -> None:
+        """Note that it was undone; Conflict (`curation.undone`) where it was before."""
         columns.check_storable(curation_id, actor)
-        row: Parameters = (to_milliseconds(at), actor, curation_id)
-        if self._execute(_UNDONE, row) == 1:
+        if self._execute(_UNDONE, (to_milliseconds(at), actor, curation_id)) == 1:
             return
         if not self._session.rows(_LOCKED, (curation_id,)):
             raise _not_found(curation_id)
@@ -128,14 +121,15 @@ class SqlCurations(SqlCollection):
 
     @writing
     def forget(self, skill_ids: Sequence[SkillId]) -> None:
+        """Take what is kept of forgotten skills out of every curation: that part cannot be undone then."""
         gone = frozenset(filter(is_storable, skill_ids))
         for curation_id in self._touching(gone):
-            self._session.rows(_LOCKED + self._session.dialect.for_update, (curation_id,))
+            self._lock(_LOCKED, curation_id)
             left = without(self.get(curation_id), gone)
             owner = _owner(curation_id)
             revision, statements = texts.replace_statements(self._session, owner, _text_of(left))
-            placed = SqlStatement(sql=_PLACE, rows=[(revision, curation_id)])
-            self._session.run([*statements, placed])
+            placed = (_PLACE, [(revision, curation_id)])
+            self._run(*statements, placed)
         self._execute(_DELETE_SKILL, *((skill_id,) for skill_id in sorted(gone)))
 
     def _touching(self, skill_ids: Iterable[SkillId]) -> list[CurationId]:
@@ -143,10 +137,8 @@ class SqlCurations(SqlCollection):
 
 
 def _not_found(curation_id: str) -> NotFound:
-    return NotFound(
-        f"there is no curation {curation_id!r:.80}",
-        code="curation.not-found",
-        hint="`runlore skill curations` shows them",
+    return columns.not_found(
+        f"{curation_id!r:.80}", code="curation.not-found", hint="`runlore skill curations` shows them"
     )
 
 

@@ -12,13 +12,12 @@ from itertools import groupby
 from operator import itemgetter
 
 from runlore.domain.errors import Conflict, Invalid
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.ports.store import DumpRow
 from runlore.storage.sql.session import (
     STREAM_LARGE_ROWS,
     Parameters,
     SqlSession,
-    SqlStatement,
     SqlValue,
     in_list,
 )
@@ -122,7 +121,7 @@ def size(session: SqlSession) -> int:
 def load(session: SqlSession, rows: Iterable[DumpRow]) -> dict[str, int]:
     contents = _contents(session)
     _check_empty(session, contents)
-    session.run([SqlStatement(sql=f"DELETE FROM {name}", rows=[()]) for name in _REPLACED])
+    session.run([(f"DELETE FROM {name}", [()]) for name in _REPLACED])
     counts: Counter[str] = Counter()
     for table, piece in _pieces(contents, rows):
         if table.name == _RUN_MEMORIES and not session.dialect.keeps_run_memories:
@@ -189,7 +188,7 @@ def _insert(session: SqlSession, table: SchemaTable, piece: list[Parameters]) ->
     values = in_list(names) + (f", {session.dialect.change}" if has_change else "")
     sql = f"INSERT INTO {table.name} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING"
     session.make_room(freeing=False)
-    written = session.run([SqlStatement(sql=sql, rows=piece)])[0]
+    written = session.run([(sql, piece)])[0]
     if written != len(piece) and table.name not in _KEPT:
         raise _wrong(f"a row of {table.name} is there twice")
     return written

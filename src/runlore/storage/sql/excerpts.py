@@ -14,7 +14,7 @@ from runlore.domain.run import Artifact, ArtifactId, RunId
 from runlore.domain.runs.journal import text_of
 from runlore.domain.session import SessionId
 from runlore.domain.text.excerpt import excerpt
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.domain.timestamps import from_milliseconds
 from runlore.storage.sql import columns, journal_rows, texts
 from runlore.storage.sql.session import STREAM_LARGE_ROWS, Row, SqlCollection, id_chunks, in_list
@@ -43,12 +43,15 @@ class SqlExcerpts(SqlCollection):
     """The part of `SqlRuns` that reads the beginnings of texts."""
 
     def artifact_excerpts(self, run_id: RunId, chars_max: int) -> tuple[Artifact, ...]:
+        """A run's artifacts, oldest first, with at most so many characters of each text, and `whole_bytes`
+        where that is not all; long texts are not read as a whole."""
         if not is_storable(run_id):
             return ()
         rows = self._session.stream(_ARTIFACTS, (_piece_chars(chars_max), run_id), at_once=STREAM_LARGE_ROWS)
         return tuple(_artifact(row, chars_max) for row in rows)
 
     def request_excerpts(self, run_ids: Sequence[RunId], chars_max: int) -> dict[RunId, str]:
+        """At most so many characters of each run's input; long ones are not read as a whole."""
         found: dict[RunId, str] = {}
         piece = _piece_chars(chars_max)
         for chunk in id_chunks(run_ids):
@@ -85,15 +88,15 @@ def _artifact(row: Row, chars_max: int) -> Artifact:
         raise
     except (ValueError, *columns.UNREADABLE) as error:
         raise texts.damage_error(owner or f"artifact:{artifact_id}") from error
-    told = excerpt(text, chars_max)
+    shown = excerpt(text, chars_max)
     return Artifact(
         artifact_id=ArtifactId(artifact_id),
         run_id=RunId(run_id),
         session_id=SessionId(session_id),
         name=name,
-        text=told,
+        text=shown,
         created_at=from_milliseconds(at_ms),
-        whole_bytes=None if is_whole and told == text else size,
+        whole_bytes=None if is_whole and shown == text else size,
     )
 
 

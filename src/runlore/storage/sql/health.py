@@ -104,10 +104,13 @@ _SOURCES = "SELECT record_id, source_id FROM record_sources ORDER BY record_id, 
 def problems(session: SqlSession, *more: Check) -> tuple[str, ...]:
     """What is wrong, each once; `more` is what the engine itself can check, and comes first."""
     found = dict.fromkeys(islice(_all(session, (*more, *_CHECKS)), PROBLEMS_MAX + 1))
-    told = tuple(found)
-    if len(told) <= PROBLEMS_MAX:
-        return told
-    return (*told[:PROBLEMS_MAX], f"there are more than {PROBLEMS_MAX} problems; the others are not listed")
+    lines = tuple(found)
+    if len(lines) <= PROBLEMS_MAX:
+        return lines
+    return (
+        *lines[:PROBLEMS_MAX],
+        f"there are more than {PROBLEMS_MAX} problems; the others are not listed",
+    )
 
 
 def _all(session: SqlSession, checks: tuple[Check, ...]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from runlore.domain import limits
 from runlore.domain.errors import NotFound
 from runlore.domain.runs.job import JOB, Job, JobId, JobKind, JobMove, JobState, lease_lost, never_ended
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.session import Parameters, Row, SqlCollection, SqlValue, in_list, writing
@@ -72,10 +72,13 @@ _CANCEL = "DELETE FROM jobs WHERE kind = ? AND subject = ?"
 
 
 class SqlJobs(SqlCollection):
-    """`ports.service_store.Jobs` on one session."""
+    """The lease-based job table that all background work uses. Finished jobs are deleted."""
 
     @writing
     def put(self, job: Job, *, revives: bool = True) -> bool:
+        """Queue a job, or with a holder and fence 1 queue it as claimed already; False, and nothing changed,
+        when one of this kind and subject waits or is leased. A dead one makes room for it: whatever keeps
+        being asked for is tried again, from its first attempt. Unless it `revives`, a dead one stays."""
         assert (job.state is JobState.LEASED) == (job.holder is not None), "whoever holds a job has leased it"
         columns.check_storable(job.job_id, job.subject, job.holder)
         self._session.make_room(freeing=False)
@@ -91,10 +94,13 @@ class SqlJobs(SqlCollection):
         lease_until: datetime,
         passing_over: str | None = None,
     ) -> Job | None:
-        """Take the job that is due longest, of those that wait or whose lease has lapsed; one that a clock
-        that was ahead has put off for longer than any job waits, or is leased, does not wait for that.
+        """Take the job due longest, of those that wait or whose lease has lapsed: fence and attempts go up by
+        one, and two claimers never get the same one. One that a clock that was ahead has put off for
+        longer than any job waits, or is leased, does not wait for that. Those whose `error` is `passing_over`
+        are left for others.
 
-        Only whoever dies at it, or cannot write any more, lets the lease of a last attempt lapse.
+        Only whoever dies at it, or cannot write any more, lets the lease of a last attempt lapse: such a job
+        is put among the dead.
         """
         if not kinds:
             return None
@@ -111,10 +117,13 @@ class SqlJobs(SqlCollection):
         return None
 
     def is_due(self, kinds: frozenset[JobKind], now: datetime, *, passing_over: str | None = None) -> bool:
+        """Whether there is one of these kinds that `claim` would take now, or put among the dead."""
         return bool(kinds) and bool(self._session.rows(*_claimable(kinds, now, passing_over)))
 
     @writing
     def hasten(self, kinds: frozenset[JobKind], now: datetime) -> int:
+        """Let those of these kinds that wait for anything be due now, and forget what they waited for: how
+        many."""
         wanted = sorted(kind.value for kind in kinds)
         if not wanted:
             return 0
@@ -123,11 +132,13 @@ class SqlJobs(SqlCollection):
 
     @writing
     def heartbeat(self, job: Job, *, lease_until: datetime) -> None:
+        """Hold on to a job; Conflict (`job.lost`) when its fence is no longer ours."""
         state = JOB.after(JobState.LEASED, JobMove.HEARTBEAT, name=job.job_id)
         self._as_holder(job, _HEARTBEAT, state.value, to_milliseconds(lease_until))
 
     @writing
     def check(self, job: Job) -> None:
+        """Keep the job ours to the end of this transaction; Conflict (`job.lost`) when its fence is not."""
         if not self._session.rows(_CHECK + self._session.dialect.for_update, (job.job_id, job.fence)):
             raise lease_lost(job)
 
@@ -136,10 +147,12 @@ class SqlJobs(SqlCollection):
 
     @writing
     def finish(self, job: Job) -> None:
+        """Delete a job that is done; Conflict (`job.lost`) when its fence is no longer ours."""
         self._as_holder(job, _FINISH)
 
     @writing
     def fail(self, job: Job, *, error: str, retry_at: datetime | None) -> None:
+        """Let a job wait until a moment, or with None among the dead; Conflict (`job.lost`) as above."""
         move = JobMove.GIVE_UP if retry_at is None else JobMove.FAIL
         state = JOB.after(JobState.LEASED, move, name=job.job_id)
         message = make_storable(error)[: limits.ERROR_CHARS_MAX]
@@ -147,12 +160,15 @@ class SqlJobs(SqlCollection):
 
     @writing
     def postpone(self, job: Job, *, until: datetime, reason: str) -> None:
+        """Let a job wait until a moment for what is not its fault, such as a spent budget: the attempt does
+        not count, and `error` tells the reason; Conflict (`job.lost`) as above."""
         state = JOB.after(JobState.LEASED, JobMove.POSTPONE, name=job.job_id)
         message = make_storable(reason)[: limits.ERROR_CHARS_MAX]
         self._as_holder(job, _POSTPONE, state.value, message, to_milliseconds(until))
 
     @writing
     def retry(self, job_id: JobId, *, now: datetime) -> Job:
+        """Let a dead job wait again, its attempts at 0; NotFound (`job.not-found`), Conflict (`job.move`)."""
         locked = f"SELECT {_ALL} FROM jobs WHERE job_id = ?"
         rows = self._session.rows(locked + self._session.dialect.for_update, (make_storable(job_id),))
         if not rows:
@@ -174,9 +190,11 @@ class SqlJobs(SqlCollection):
 
     @writing
     def cancel(self, kind: JobKind, subject: str) -> None:
+        """Delete a job whoever holds it, for what it was about is gone."""
         self._execute(_CANCEL, (kind.value, subject))
 
     def list(self, states: frozenset[JobState], *, limit: int) -> tuple[Job, ...]:
+        """Jobs in these states, the one due longest first."""
         wanted = sorted(state.value for state in states)
         if not wanted or limit <= 0:
             return ()

@@ -11,14 +11,12 @@ from runlore.domain import limits
 from runlore.domain.run import RunId
 from runlore.domain.runs.journal import Entry, EventType, JournalEvent, is_continuing, text_of
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.journal_rows import COLUMNS, EMPTY, checksum, read, row_of, stored_body
 from runlore.storage.sql.session import (
     Parameters,
     SqlCollection,
-    SqlStatement,
     SqlValue,
     id_chunks,
     in_list,
@@ -68,7 +66,7 @@ _LONG_AGO_MS = -(2**62)
 
 
 class SqlJournal(SqlCollection):
-    """`ports.run_store.Journal` on one database session."""
+    """The journals, numbered from 1 without gaps in each session."""
 
     @writing
     def append(
@@ -78,6 +76,9 @@ class SqlJournal(SqlCollection):
         entries: Sequence[Entry],
         at: datetime | Sequence[datetime],
     ) -> int:
+        """Append entries and move the session's `next_number`: the first number. Also when runs of the
+        session are parallel, on any number of daemons, there is no gap and no number twice. `at` is the time
+        of all of them, or of each."""
         columns.check_storable(session_id, run_id)
         self._session.make_room(freeing=False)
         moments = [at] if isinstance(at, datetime) else at
@@ -99,10 +100,8 @@ class SqlJournal(SqlCollection):
         return first
 
     def range(self, session_id: SessionId, first: int, last: int) -> tuple[JournalEvent, ...]:
-        if not is_storable(session_id) or last < first:
-            return ()
         bounds = (max(first, 1), min(last, _LAST_NUMBER))
-        return tuple(map(read, self._session.rows(_RANGE, (session_id, *bounds))))
+        return tuple(map(read, self._rows(_RANGE, session_id, *bounds)))
 
     def page(
         self,
@@ -112,13 +111,15 @@ class SqlJournal(SqlCollection):
         after: int = 0,
         limit: int,
     ) -> tuple[JournalEvent, ...]:
+        """The events of a session or a run behind a number, in order; fewer than `limit` where their bodies
+        are large, never none while there are some."""
         condition, names = _of(session_id, run_id)
-        if limit <= 0 or not all(map(is_storable, names)):
+        if limit <= 0:
             return ()
         # What a page holds is decided before any body is read.
         sql = f"SELECT number, bytes FROM journal WHERE {condition} AND {_NEXT}"
         last, room = 0, limits.JOURNAL_PAGE_BYTES_MAX
-        for number, length in self._session.rows(sql, (*names, after, limit)):
+        for number, length in self._rows(sql, *names, after, limit):
             if last and length > room:
                 break
             last, room = number, room - length
@@ -132,6 +133,7 @@ class SqlJournal(SqlCollection):
         return {event.run_id: text_of(event.body) for event in events if event.run_id is not None}
 
     def short_inputs(self, run_ids: Sequence[RunId], *, bytes_max: int) -> dict[RunId, JournalEvent]:
+        """The input of each run whose body takes no more bytes than that; longer ones are not read."""
         found: dict[RunId, JournalEvent] = {}
         for chunk in id_chunks(run_ids):
             sql = f"{_INPUTS.format(ids=in_list(chunk))} AND e.bytes <= ?"
@@ -141,9 +143,11 @@ class SqlJournal(SqlCollection):
         return found
 
     def latest_text(self, run_id: RunId) -> str:
+        """The text of a run's last assistant message that has one, with those that it continues; empty where
+        there is none."""
         before, later = _LAST_NUMBER, ""
-        while before and is_storable(run_id):
-            events = [read(row) for row in self._session.rows(_REPLIES, (run_id, before, _REPLIES_AT_ONCE))]
+        while before:
+            events = [read(row) for row in self._rows(_REPLIES, run_id, before, _REPLIES_AT_ONCE)]
             for event in events:
                 if text := text_of(event.body):
                     later = text + later
@@ -153,50 +157,52 @@ class SqlJournal(SqlCollection):
         return later
 
     def has(self, run_id: RunId, kind: EventType) -> bool:
-        return is_storable(run_id) and bool(self._session.rows(_HAS, (run_id, kind.value)))
+        """Whether there is an event of this type in a run, emptied or not."""
+        return bool(self._rows(_HAS, run_id, kind.value))
 
     @writing
     def erase_run(self, run_id: RunId) -> int:
-        return self._erase("run_id = ?", (run_id,)) if is_storable(run_id) else 0
+        """Empty the bodies of a run's events; numbers, types and times stay: how many there were."""
+        return self._erase("run_id = ?", run_id)
 
     @writing
     def erase_session(self, session_id: SessionId) -> int:
-        return self._erase("session_id = ?", (session_id,)) if is_storable(session_id) else 0
+        return self._erase("session_id = ?", session_id)
 
     @writing
     def erase_checkpoints(self, session_id: SessionId, before: datetime) -> int:
-        if not is_storable(session_id):
-            return 0
-        return self._erase(f"session_id = ? AND {_OLD_CHECKPOINT}", (session_id, to_milliseconds(before)))
+        return self._erase(f"session_id = ? AND {_OLD_CHECKPOINT}", session_id, to_milliseconds(before))
 
     def sessions_with_checkpoints(self, before: datetime) -> tuple[SessionId, ...]:
+        """The sessions with a checkpoint from before a moment that still says something, by id."""
         sql = f"SELECT DISTINCT session_id FROM journal WHERE {_OLD_CHECKPOINT} ORDER BY session_id"
         return tuple(SessionId(row[0]) for row in self._session.rows(sql, (to_milliseconds(before),)))
 
     def count(self, *, session_id: SessionId | None = None, run_id: RunId | None = None) -> int:
+        """How many events of a session or a run still say something, damaged ones included."""
         condition, names = _of(session_id, run_id)
-        if not all(map(is_storable, names)):
-            return 0
-        sql = f"SELECT count(*) FROM journal WHERE {condition} AND bytes > 0"
-        return int(self._session.rows(sql, names)[0][0])
+        return self._number(f"SELECT count(*) FROM journal WHERE {condition} AND bytes > 0", *names)
 
     def sizes(self) -> Iterator[tuple[RunId, datetime, int]]:
+        """Terminal runs with the end and the bytes of their journal that is not empty, oldest first."""
         for run_id, finished_at_ms, length in self._session.stream(_SIZES):
             yield RunId(run_id), from_milliseconds(finished_at_ms), int(length)
 
     def bytes(self) -> int:
-        return int(self._session.rows("SELECT COALESCE(sum(journal_bytes), 0) FROM sessions")[0][0])
+        return self._number("SELECT COALESCE(sum(journal_bytes), 0) FROM sessions")
 
     def find_miscounted(self, *, limit: int) -> tuple[SessionId, ...]:
+        """Sessions, by id, of which `bytes` counts something else than their bodies take."""
         return tuple(SessionId(row[0]) for row in self._session.rows(_MISCOUNTED, (max(limit, 0),)))
 
     @writing
     def recount(self, session_id: SessionId) -> None:
+        """Count a session's bytes anew, from its events; they are derived."""
         # Whoever appends or erases moves this row too, and has ended when the next statement looks.
-        if self._session.rows(_LOCKED + self._session.dialect.for_update, (session_id,)):
+        if self._lock(_LOCKED, session_id) is not None:
             self._execute(_RECOUNT, (session_id,))
 
-    def _erase(self, condition: str, values: Parameters) -> int:
+    def _erase(self, condition: str, *values: SqlValue) -> int:
         """A body only ever gets shorter, where it stands: see `record_writes.erase_events`.
 
         The rows are ours from the moment they are read: what another empties meanwhile is not counted here.
@@ -204,18 +210,13 @@ class SqlJournal(SqlCollection):
         sql = f"SELECT {_HEADS} FROM journal WHERE {condition} AND bytes > 0 AND {_NEXT}"
         sql += self._session.dialect.for_update
         erased, after = 0, 0
-        while heads := self._session.rows(sql, (*values, after, PIECE_EVENTS)):
+        while heads := self._rows(sql, *values, after, PIECE_EVENTS):
             self._session.make_room(freeing=True)
             freed: dict[str, int] = {}
             for head in heads:
                 freed[head[0]] = freed.get(head[0], 0) + head[5]
-            shrunk: list[Parameters] = [(length, session_id) for session_id, length in freed.items()]
-            self._session.run(
-                [
-                    SqlStatement(sql=_SHRINK, rows=shrunk),
-                    SqlStatement(sql=_ERASE, rows=[_erasure_row(head) for head in heads]),
-                ]
-            )
+            shrunk = [(length, session_id) for session_id, length in freed.items()]
+            self._run((_SHRINK, shrunk), (_ERASE, [_erasure_row(head) for head in heads]))
             erased += len(heads)
             after = heads[-1][1]
         return erased

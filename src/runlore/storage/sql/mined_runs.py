@@ -9,13 +9,10 @@ from runlore.domain.detectors.mined import MinedRun
 from runlore.domain.detectors.mined_json import parse_mined, serialize_mined
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import is_storable
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
-    Parameters,
     Row,
     SqlCollection,
-    SqlStatement,
     id_chunks,
     in_list,
     writing,
@@ -41,55 +38,42 @@ _DELETE = "DELETE FROM mined_runs WHERE run_id = ?"
 
 
 class SqlMinedRuns(SqlCollection):
-    """`ports.skill_store.MinedRuns` on one database session."""
+    """What the detectors see of runs. Derived from journals; it goes when a run is forgotten."""
 
     def find(self, run_id: RunId) -> MinedRun | None:
-        rows = self._session.rows(
-            f"SELECT {_SELECTED} FROM mined_runs m {_TEXT} WHERE m.run_id = ?", (run_id,)
-        )
-        return _read(rows[0]) if rows else None
+        row = self._first(f"SELECT {_SELECTED} FROM mined_runs m {_TEXT} WHERE m.run_id = ?", run_id)
+        return None if row is None else _read(row)
 
     def of_session(
         self, session_id: SessionId, *, limit: int, before: int | None = None
     ) -> tuple[MinedRun, ...]:
-        if limit <= 0 or not is_storable(session_id):
-            return ()
+        """The latest runs of a session, oldest first; those that began `before` an event of it."""
         end = _NUMBER_MAX if before is None else before
-        return tuple(map(_read, self._session.rows(_OF_SESSION, (session_id, end, limit))))
+        return tuple(map(_read, self._rows(_OF_SESSION, session_id, end, max(limit, 0))))
 
     def sessions(self, *, after: SessionId | None = None, limit: int) -> tuple[SessionId, ...]:
-        if limit <= 0 or not is_storable(after or ""):
-            return ()
-        return tuple(SessionId(row[0]) for row in self._session.rows(_SESSIONS, (after or "", limit)))
+        return tuple(SessionId(row[0]) for row in self._rows(_SESSIONS, after or "", max(limit, 0)))
 
     @writing
     def put(self, mined: MinedRun) -> None:
         columns.check_storable(mined.run_id, mined.session_id)
         self._session.make_room(freeing=False)
-        row: Parameters = (mined.run_id, mined.session_id, _number(mined))
-        self._execute(_PUT, row)
+        self._execute(_PUT, (mined.run_id, mined.session_id, mined.first_number))
         # The row is ours from here on, so nobody else writes its text.
         revision, statements = texts.replace_statements(
             self._session, _owner(mined.run_id), serialize_mined(mined)
         )
-        placed: Parameters = (revision, mined.run_id)
-        self._session.run([*statements, SqlStatement(sql=_SET_TEXT, rows=[placed])])
+        self._run(*statements, (_SET_TEXT, [(revision, mined.run_id)]))
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
+        """Delete what was mined of forgotten runs; those of which nothing is are passed over."""
         self._session.make_room(freeing=True)
         for chunk in id_chunks(run_ids):
-            rows: list[Parameters] = [(run_id,) for run_id in chunk]
+            rows = [(run_id,) for run_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and its text is seen.
             self._execute(_DELETE, *rows)
-            self._session.run([texts.erase_statement(self._session, map(_owner, chunk))])
-
-
-def _number(mined: MinedRun) -> int:
-    """The first event of the session that anything of the run was taken from."""
-    asked = () if mined.request is None else (mined.request.number,)
-    steps = (step.number for step in mined.steps)
-    return min((*asked, *steps, *(read.number for read in mined.outside)), default=0)
+            self._run(texts.erase_statement(self._session, map(_owner, chunk)))
 
 
 def _read(row: Row) -> MinedRun:
@@ -97,6 +81,6 @@ def _read(row: Row) -> MinedRun:
     text = texts.read(row)
     with columns.Readable(f"what was mined of run {run_id}"):
         mined = parse_mined(text)
-        if (mined.run_id, mined.session_id, _number(mined)) != (run_id, session_id, number):
+        if (mined.run_id, mined.session_id, mined.first_number) != (run_id, session_id, number):
             raise ValueError("the row and its text do not agree")
     return mined

@@ -1,6 +1,6 @@
 """How much models were used, by purpose and day, in SQL that both databases run."""
 
-from runlore.ports.service_store import DayUse
+from runlore.ports.store import DayUse
 from runlore.storage.sql.columns import check_storable
 from runlore.storage.sql.session import SqlCollection, in_list, writing
 
@@ -19,10 +19,11 @@ _SINCE = f"SELECT {', '.join(_COLUMNS)} FROM model_use WHERE day >= ? ORDER BY d
 
 
 class SqlModelUse(SqlCollection):
-    """`ports.service_store.ModelUse` on one session."""
+    """How much models were used, by purpose and day: what budgets are kept by, and what `status` shows."""
 
     @writing
     def begin(self, purpose: str, day: str, *, calls_max: int, tokens_max: int) -> bool:
+        """Count one call; False, and nothing counted, where the day's calls or tokens are spent already."""
         check_storable(purpose, day)
         if calls_max <= 0 or tokens_max <= 0:
             return False
@@ -30,11 +31,13 @@ class SqlModelUse(SqlCollection):
 
     @writing
     def end(self, use: DayUse) -> None:
+        """Add what a call took (its tokens, its cost, whether it failed) to its day; `calls` is not added."""
         check_storable(use.purpose, use.day)
         amounts = (use.failures, use.input_tokens, use.output_tokens, use.cost_micro_usd)
         self._execute(_END, (use.purpose, use.day, 0, *amounts))
 
     def since(self, day: str) -> tuple[DayUse, ...]:
+        """All purposes from a day on, the latest day first."""
         return tuple(
             DayUse(**dict(zip(_COLUMNS, row, strict=True))) for row in self._session.rows(_SINCE, (day,))
         )

@@ -12,7 +12,7 @@ from runlore.domain.run import RunId
 from runlore.domain.taint_sources.fingerprints import FirstSeen
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import check_storable
-from runlore.storage.sql.session import IN_LIST_MAX, SqlCollection, SqlStatement, chunks, in_list, writing
+from runlore.storage.sql.session import IN_LIST_MAX, SqlCollection, chunks, in_list, writing
 
 _WORD = (
     "INSERT INTO outside_words (fingerprint, source_key) VALUES (?, ?)"
@@ -37,12 +37,13 @@ _OF_RUNS = "SELECT source_key FROM outside_sources WHERE run_id IN ({ids})"
 
 
 class SqlOutsideWords(SqlCollection):
-    """`ports.run_store.OutsideWords` on one session."""
+    """The words that runs read from outside, as fingerprints, each with the sources that brought it."""
 
     def is_empty(self) -> bool:
         return not self._session.rows("SELECT source_key FROM outside_sources LIMIT 1")
 
     def find(self, fingerprints: Iterable[int]) -> Mapping[int, FirstSeen]:
+        """Where those of the fingerprints that are known were first seen."""
         found: dict[int, FirstSeen] = {}
         for chunk in chunks(sorted(fingerprints), IN_LIST_MAX):
             for fingerprint, source, at_ms in self._session.rows(_FIND.format(keys=in_list(chunk)), chunk):
@@ -52,6 +53,7 @@ class SqlOutsideWords(SqlCollection):
 
     @writing
     def record(self, run_id: RunId, at: datetime, brought: Mapping[str, Collection[int]]) -> None:
+        """Keep what a run's sources brought, whether or not others have brought it before."""
         check_storable(run_id, *brought)
         self._session.make_room(freeing=False)
         keys = {_key(run_id, source): source for source, found in brought.items() if found}
@@ -59,10 +61,11 @@ class SqlOutsideWords(SqlCollection):
         words = sorted((each, key) for key, source in keys.items() for each in brought[source])
         sources = [(key, run_id, keys[key], to_milliseconds(at), key) for key in sorted(keys)]
         if words:
-            self._session.run([SqlStatement(sql=_WORD, rows=words), SqlStatement(sql=_SOURCE, rows=sources)])
+            self._run((_WORD, words), (_SOURCE, sources))
 
     @writing
     def prune(self, *, before: datetime, words_max: int) -> None:
+        """Delete what was read before a moment, and of the rest the oldest until it is not too much."""
         [[kept]] = self._session.rows(_SUM)
         surplus = kept - words_max
         while rows := self._session.rows(_OLDEST):
@@ -84,11 +87,9 @@ class SqlOutsideWords(SqlCollection):
         rows = [(key,) for key in keys]
         if rows:
             tables = ("outside_words", "outside_sources")
-            self._session.run(
-                [SqlStatement(sql=f"DELETE FROM {table} WHERE source_key = ?", rows=rows) for table in tables]
-            )
+            self._session.run([(f"DELETE FROM {table} WHERE source_key = ?", rows) for table in tables])
 
 
 def _key(run_id: str, source: str) -> int:
-    told = f"{run_id}\n{source}".encode()
-    return int.from_bytes(blake2b(told, digest_size=8).digest(), signed=True)
+    text = f"{run_id}\n{source}".encode()
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), signed=True)

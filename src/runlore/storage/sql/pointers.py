@@ -6,21 +6,19 @@ from functools import lru_cache
 
 import orjson
 
-from runlore.domain.errors import Invalid
 from runlore.domain.prompts.run_memory import CaptureState, Pointer
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.ports.run_store import PointerCounts
+from runlore.ports.store import PointerCounts
 from runlore.storage.sql import columns
+from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import (
-    IN_LIST_MAX,
     Parameters,
     Row,
     SqlCollection,
-    SqlStatement,
     SqlValue,
     chunks,
     in_list,
@@ -59,17 +57,15 @@ _COUNT = (
 
 
 class SqlPointers(SqlCollection):
-    """`ports.run_store.Pointers` on one database session."""
+    """The topology index: where run memories are, by session and by scope."""
 
     def of_session(self, session_id: SessionId, *, limit: int) -> tuple[Pointer, ...]:
-        if not is_storable(session_id):
-            return ()
+        """The newest first (`captured_at`, then run id, descending)."""
         return self._where("session_id = ?", _NEWEST_FIRST, limit, session_id)
 
     def runs_of_session(self, session_id: SessionId, *, limit: int) -> tuple[tuple[RunId, datetime], ...]:
-        if limit <= 0 or not is_storable(session_id):
-            return ()
-        rows = self._session.rows(_RUNS_OF_SESSION, (session_id, limit))
+        """Only which runs those are and when they were captured, in the same order."""
+        rows = self._rows(_RUNS_OF_SESSION, session_id, max(limit, 0))
         return tuple((run_id, from_milliseconds(captured_at_ms)) for run_id, captured_at_ms in rows)
 
     def of_scopes(
@@ -79,62 +75,56 @@ class SqlPointers(SqlCollection):
         limit: int,
         before: tuple[datetime, RunId] | None = None,
     ) -> tuple[Pointer, ...]:
+        """Those that any of the scopes saw, once each, the newest first."""
         if limit <= 0:
             return ()
         found: set[tuple[int, RunId]] = set()
         for chunk in chunks(dict.fromkeys(scopes), SCOPE_WALKS_MAX):
             sql, parameters = _walks(chunk, limit, before)
             found.update(
-                (captured_at_ms, RunId(run_id)) for captured_at_ms, run_id in self._rows(sql, parameters)
+                (captured_at_ms, RunId(run_id)) for captured_at_ms, run_id in self._rows(sql, *parameters)
             )
         newest = [run_id for _, run_id in sorted(found, reverse=True)[:limit]]
         return tuple(self.get_many(newest).values())
 
     def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Pointer]:
-        wanted = dict.fromkeys(run_ids)
-        found: dict[RunId, Pointer] = {}
-        for chunk in chunks(filter(is_storable, wanted), IN_LIST_MAX):
-            rows = self._rows(f"{_FOUND} WHERE run_id IN ({in_list(chunk)})", chunk)
-            found.update((pointer.run_id, pointer) for pointer in map(_read, rows))
-        return {run_id: found[run_id] for run_id in wanted if run_id in found}
+        rows = self._rows_of(f"{_FOUND} WHERE run_id IN ({{ids}})", run_ids)
+        found = {pointer.run_id: pointer for pointer in map(_read, rows)}
+        return {run_id: found[run_id] for run_id in run_ids if run_id in found}
 
     def everything(self) -> Iterator[Pointer]:
+        """All pointers, by run id, streamed."""
         return map(_read, self._session.stream(f"{_FOUND} ORDER BY run_id"))
 
     def list_expired(self, before: datetime, *, limit: int) -> tuple[Pointer, ...]:
+        """Those captured earlier than a moment, the oldest first."""
         return self._where("captured_at_ms < ?", _OLDEST_FIRST, limit, to_milliseconds(before))
 
     def pending(self, *, limit: int) -> tuple[Pointer, ...]:
+        """Those whose semantic capture is owed, the oldest first."""
         return self._where("capture = 'pending'", _OLDEST_FIRST, limit)
 
     def list_skipped(
         self, *, limit: int, session_id: SessionId | None = None, since: datetime | None = None
     ) -> tuple[Pointer, ...]:
-        condition = "capture = 'skipped'"
-        parameters: list[SqlValue] = []
+        """Those whose semantic capture was skipped, the oldest first; for a backfill."""
+        asked = Condition().also("capture = 'skipped'")
         if session_id is not None:
-            if not is_storable(session_id):
-                return ()
-            condition += " AND session_id = ?"
-            parameters.append(session_id)
+            asked = asked.also("session_id = ?", session_id)
         if since is not None:
-            condition += " AND captured_at_ms >= ?"
-            parameters.append(to_milliseconds(since))
-        return self._where(condition, _OLDEST_FIRST, limit, *parameters)
+            asked = asked.also("captured_at_ms >= ?", to_milliseconds(since))
+        return self._where(asked.sql, _OLDEST_FIRST, limit, *asked.parameters)
 
     @writing
     def put(self, pointers: Iterable[Pointer]) -> None:
+        """Write pointers, each in place of an earlier one of its run."""
         for piece in chunks(pointers, PIECE_POINTERS):
             self._session.make_room(freeing=False)
             latest = {pointer.run_id: pointer for pointer in piece}.values()
-            self._session.run(
-                [
-                    SqlStatement(sql=_DELETE_SCOPES, rows=[(pointer.run_id,) for pointer in latest]),
-                    SqlStatement(sql=_PUT, rows=[_values(pointer) for pointer in latest]),
-                    SqlStatement(
-                        sql=_PUT_SCOPE, rows=[row for pointer in latest for row in _scopes(pointer)]
-                    ),
-                ]
+            self._run(
+                (_DELETE_SCOPES, [(pointer.run_id,) for pointer in latest]),
+                (_PUT, [_values(pointer) for pointer in latest]),
+                (_PUT_SCOPE, [row for pointer in latest for row in _scopes(pointer)]),
             )
 
     @writing
@@ -144,11 +134,12 @@ class SqlPointers(SqlCollection):
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
-        rows: list[Parameters] = [(run_id,) for run_id in dict.fromkeys(run_ids) if is_storable(run_id)]
+        """Delete pointers; those that are not there are passed over."""
+        rows = [(run_id,) for run_id in dict.fromkeys(run_ids) if is_storable(run_id)]
         if not rows:
             return
         self._session.make_room(freeing=True)
-        self._session.run([SqlStatement(sql=_DELETE_SCOPES, rows=rows), SqlStatement(sql=_DELETE, rows=rows)])
+        self._run((_DELETE_SCOPES, rows), (_DELETE, rows))
 
     def count(self) -> PointerCounts:
         sessions, runs, scopes, pending = self._rows(_COUNT)[0]
@@ -156,10 +147,7 @@ class SqlPointers(SqlCollection):
 
     def _where(self, condition: str, order: str, limit: int, *parameters: SqlValue) -> tuple[Pointer, ...]:
         sql = f"{_FOUND} WHERE {condition} {order} LIMIT ?"
-        return tuple(map(_read, self._rows(sql, (*parameters, max(limit, 0)))))
-
-    def _rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        return self._session.rows(sql, parameters)
+        return tuple(map(_read, self._rows(sql, *parameters, max(limit, 0))))
 
 
 def _walks(
@@ -179,13 +167,8 @@ def _walks(
 
 def _values(pointer: Pointer) -> Parameters:
     columns.check_storable(pointer.run_id, pointer.session_id)
-    return (
-        pointer.run_id,
-        pointer.session_id,
-        to_milliseconds(pointer.captured_at),
-        pointer.capture.value,
-        orjson.dumps([str(scope) for scope in pointer.scope_keys]).decode(),
-    )
+    scopes = orjson.dumps([str(scope) for scope in pointer.scope_keys]).decode()
+    return (*columns.values_of(pointer, _COLUMNS[:-1]), scopes)
 
 
 def _scopes(pointer: Pointer) -> Iterator[Parameters]:
@@ -201,14 +184,6 @@ def _scope_keys(scopes: str) -> tuple[Scope, ...]:
 
 
 def _read(row: Row) -> Pointer:
-    run_id, session_id, captured_at_ms, capture, scopes = row
-    try:
-        return Pointer(
-            run_id=RunId(run_id),
-            session_id=SessionId(session_id),
-            captured_at=from_milliseconds(captured_at_ms),
-            scope_keys=_scope_keys(scopes),
-            capture=CaptureState(capture),
-        )
-    except (Invalid, *columns.UNREADABLE) as error:
-        raise columns.damage_error(f"the pointer to run {run_id}") from error
+    with columns.Readable(f"the pointer to run {row[0]}"):
+        scopes = _scope_keys(row[-1])
+        return Pointer(scope_keys=scopes, **columns.fields_of(Pointer, _COLUMNS[:-1], row))

@@ -14,17 +14,20 @@ _PUT = (
 
 
 class SqlPolicies(SqlCollection):
-    """`ports.service_store.Policies` on one session."""
+    """The revisions of every policy."""
 
     def current(self, name: PolicyName) -> PolicyRevision | None:
-        rows = self._session.rows(f"{_SELECT} LIMIT 1", (name.value,))
-        return _read(rows[0]) if rows else None
+        """The latest revision; None when nobody has changed the defaults."""
+        row = self._first(f"{_SELECT} LIMIT 1", name.value)
+        return None if row is None else _read(row)
 
     def history(self, name: PolicyName) -> tuple[PolicyRevision, ...]:
+        """All revisions, the newest first."""
         return tuple(_read(row) for row in self._session.rows(_SELECT, (name.value,)))
 
     @writing
     def put(self, revision: PolicyRevision) -> None:
+        """Write the next revision; Conflict (`policy.moved`) when that number is taken."""
         assert revision.updated_at is not None, "only the defaults have no time"
         check_storable(revision.actor)
         at_ms = to_milliseconds(revision.updated_at)

@@ -18,7 +18,7 @@ _DELETE = "DELETE FROM processes WHERE process_id = ?"
 
 
 class SqlProcesses(SqlCollection):
-    """`ports.run_store.Processes` on one database session."""
+    """The Runlore processes that execute runs, each under a lease."""
 
     @writing
     def heartbeat(self, process_id: ProcessId, *, lease_until: datetime, description: str) -> None:

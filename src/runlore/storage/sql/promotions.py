@@ -12,11 +12,10 @@ from runlore.domain.record import RecordId
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.skills.rollout import Execution, PromotedSkill, RolloutStatus
-from runlore.domain.text.storable import is_storable, make_storable
+from runlore.domain.text.safe_text import is_storable, make_storable
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import (
-    Parameters,
     Row,
     SqlCollection,
     SqlStatement,
@@ -73,23 +72,23 @@ _NEXT_NUMBER = "SELECT COALESCE(max(number), 0) + 1 FROM promoted_history WHERE 
 
 
 class SqlPromotions(SqlCollection):
-    """`ports.skill_store.Promotions` on one database session."""
+    """Promoted procedures, how they stood, and the runs that executed them."""
 
     def find(self, name: str) -> PromotedSkill | None:
-        rows = self._session.rows(f"{_SELECT} WHERE p.name = ?", (make_storable(name),))
-        return _read(rows[0]) if rows else None
+        row = self._first(f"{_SELECT} WHERE p.name = ?", name)
+        return None if row is None else _read(row)
 
     def names(self) -> frozenset[str]:
+        """The names that promoted skills have, whatever their status: nothing else may take one."""
         return frozenset(row[0] for row in self._session.rows("SELECT name FROM promoted_skills"))
 
     def stamp(self) -> int:
         """A number that is another one after any change: revisions only grow, and no row ever goes."""
-        [[revisions]] = self._session.rows("SELECT COALESCE(sum(revision), 0) FROM promoted_skills")
-        return int(revisions)
+        return self._number("SELECT COALESCE(sum(revision), 0) FROM promoted_skills")
 
     def of_source(self, record_id: RecordId) -> tuple[PromotedSkill, ...]:
         sql = f"{_SELECT} WHERE p.source_record_id = ? ORDER BY p.name"
-        return tuple(map(_read, self._session.rows(sql, (make_storable(record_id),))))
+        return tuple(map(_read, self._rows(sql, record_id)))
 
     def page(
         self,
@@ -99,6 +98,7 @@ class SqlPromotions(SqlCollection):
         statuses: frozenset[RolloutStatus] | None = None,
         source_record_id: RecordId | None = None,
     ) -> tuple[PromotedSkill, ...]:
+        """By name, after one; all of them unless narrowed."""
         if limit <= 0 or statuses == frozenset():
             return ()
         asked = Condition()
@@ -115,14 +115,15 @@ class SqlPromotions(SqlCollection):
     def history(
         self, name: str, *, after: int = 0, limit: int | None = None
     ) -> tuple[tuple[int, PromotedSkill], ...]:
-        asked: Parameters = (make_storable(name), after)
+        """Every snapshot with its number, oldest first; or so many after one."""
         if limit is None:
-            return tuple(map(_read_snapshot, self._session.rows(_HISTORY, asked)))
-        return tuple(map(_read_snapshot, self._session.rows(f"{_HISTORY} LIMIT ?", (*asked, limit))))
+            return tuple(map(_read_snapshot, self._rows(_HISTORY, name, after)))
+        return tuple(map(_read_snapshot, self._rows(f"{_HISTORY} LIMIT ?", name, after, limit)))
 
     def newest(self, name: str, status: RolloutStatus) -> tuple[int, PromotedSkill] | None:
-        rows = self._session.rows(_NEWEST, (make_storable(name), status.value))
-        return _read_snapshot(rows[0]) if rows else None
+        """The last snapshot that had a status, with its number."""
+        row = self._first(_NEWEST, name, status.value)
+        return None if row is None else _read_snapshot(row)
 
     def check(self, name: str) -> None:
         """Raise Corrupt when it or one of its snapshots cannot be read, when one is missing, or when the last
@@ -134,21 +135,20 @@ class SqlPromotions(SqlCollection):
 
     @writing
     def put(self, skill: PromotedSkill, *, expected_revision: int | None) -> None:
+        """Write it, and its snapshot; None where it is new. Conflict where another revision stands there."""
         _check(skill)
         self._session.make_room(freeing=False)
         if expected_revision is None:
             if self._execute(_INSERT, _values(skill)) != 1:
                 raise _exists(skill.name)
         else:
-            self._lock(skill.name, expected_revision)
-        [[number]] = self._session.rows(_NEXT_NUMBER, (skill.name,))
+            self._lock_at(skill.name, expected_revision)
+        number = self._number(_NEXT_NUMBER, skill.name)
         revision = self._next_text(skill.name)
-        self._session.run(
-            [
-                texts.insert_statement(_owner(skill.name), revision, serialize(skill)),
-                _update_statement(skill, revision),
-                _snapshots([(number, skill, revision)]),
-            ]
+        self._run(
+            texts.insert_statement(_owner(skill.name), revision, serialize(skill)),
+            _update_statement(skill, revision),
+            _snapshots([(number, skill, revision)]),
         )
 
     @writing
@@ -159,24 +159,23 @@ class SqlPromotions(SqlCollection):
         """
         _check(skill)
         self._session.make_room(freeing=True)
-        self._lock(skill.name, skill.revision)
+        self._lock_at(skill.name, skill.revision)
         numbers = self._session.rows(_NUMBERS, (skill.name,))
         if numbers != [(number,) for number, _ in history] or history[-1][1] != skill:
             raise _revision_conflict(skill.name, "its snapshots are others by now")
         owner, first = _owner(skill.name), self._next_text(skill.name)
         placed = [(number, each, first + place) for place, (number, each) in enumerate(history)]
-        self._session.run(
-            [
-                texts.erase_statement(self._session, [owner]),
-                *(texts.insert_statement(owner, place, serialize(each)) for _, each, place in placed),
-                _update_statement(skill, placed[-1][2]),
-                SqlStatement(sql=_DELETE_SNAPSHOTS, rows=[(skill.name,)]),
-                _snapshots(placed),
-            ]
+        self._run(
+            texts.erase_statement(self._session, [owner]),
+            *(texts.insert_statement(owner, place, serialize(each)) for _, each, place in placed),
+            _update_statement(skill, placed[-1][2]),
+            (_DELETE_SNAPSHOTS, [(skill.name,)]),
+            _snapshots(placed),
         )
 
     @writing
     def add_execution(self, execution: Execution) -> None:
+        """Keep that a run executed a skill; the same once more changes nothing."""
         self._session.make_room(freeing=False)
         if not self._session.rows(_LOCKED, (make_storable(execution.skill_name),)):
             raise not_found(execution.skill_name)
@@ -187,6 +186,7 @@ class SqlPromotions(SqlCollection):
         self._execute(_INSERT_EXECUTION, row)
 
     def executions(self, skill_name: str, run_id: RunId) -> tuple[Execution, ...]:
+        """Those of a skill whose run, or calling run, is this one, oldest first."""
         run = make_storable(run_id)
         rows = self._session.rows(_EXECUTIONS_OF_RUN, (make_storable(skill_name), run, run))
         return tuple(map(_read_execution, rows))
@@ -199,20 +199,19 @@ class SqlPromotions(SqlCollection):
     @writing
     def delete_executions(self, run_ids: Sequence[RunId]) -> None:
         self._session.make_room(freeing=True)
-        rows: list[Parameters] = [(run_id, run_id) for run_id in sorted(filter(is_storable, set(run_ids)))]
+        rows = [(run_id, run_id) for run_id in sorted(filter(is_storable, set(run_ids)))]
         self._execute(_DELETE_EXECUTIONS, *rows)
 
-    def _lock(self, name: str, expected: int) -> None:
+    def _lock_at(self, name: str, expected: int) -> None:
         """Keep others from its row until the end; Conflict where another revision than this stands there."""
-        rows = self._session.rows(_LOCKED + self._session.dialect.for_update, (name,))
-        if not rows:
+        locked = self._lock(_LOCKED, name)
+        if locked is None:
             raise not_found(name)
-        if rows[0][0] != expected:
-            raise _revision_conflict(name, f"revision {expected} was expected, {rows[0][0]} was found")
+        if locked[0] != expected:
+            raise _revision_conflict(name, f"revision {expected} was expected, {locked[0]} was found")
 
     def _next_text(self, name: str) -> int:
-        [[revision]] = self._session.rows(f"SELECT {texts.NEXT_REVISION}", (_owner(name),))
-        return int(revision)
+        return self._number(f"SELECT {texts.NEXT_REVISION}", _owner(name))
 
 
 def not_found(name: str) -> NotFound:
@@ -249,15 +248,15 @@ def _values(skill: PromotedSkill) -> tuple[SqlValue, ...]:
 
 def _update_statement(skill: PromotedSkill, text_revision: int) -> SqlStatement:
     name, *values = _values(skill)
-    return SqlStatement(sql=_UPDATE, rows=[(*values, text_revision, name)])
+    return (_UPDATE, [(*values, text_revision, name)])
 
 
 def _snapshots(found: Sequence[tuple[int, PromotedSkill, int]]) -> SqlStatement:
-    rows: list[Parameters] = [
+    rows = [
         (skill.name, number, skill.status.value, skill.revision, revision)
         for number, skill, revision in found
     ]
-    return SqlStatement(sql=_ADD_SNAPSHOT, rows=rows)
+    return (_ADD_SNAPSHOT, rows)
 
 
 def _read(row: Row) -> PromotedSkill:

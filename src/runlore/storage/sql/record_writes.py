@@ -165,20 +165,15 @@ def _write_piece(session: SqlSession, piece: Sequence[RecordChange]) -> None:
     old = [step for step in steps if step.expected]
     number = session.dialect.change
     statements = (
-        SqlStatement(
-            sql=_with_change(_INSERT, number),
-            rows=[step.insert_values() for step in steps if not step.expected],
+        (_with_change(_INSERT, number), [step.insert_values() for step in steps if not step.expected]),
+        (_with_change(_UPDATE, number), [step.update_values() for step in old if step.is_steady()]),
+        (
+            _with_change(_UPDATE_ALL, number),
+            [step.update_all_values() for step in old if not step.is_steady()],
         ),
-        SqlStatement(
-            sql=_with_change(_UPDATE, number), rows=[step.update_values() for step in old if step.is_steady()]
-        ),
-        SqlStatement(
-            sql=_with_change(_UPDATE_ALL, number),
-            rows=[step.update_all_values() for step in old if not step.is_steady()],
-        ),
-        SqlStatement(sql=_INSERT_EVENT, rows=[event_values(change) for change in piece]),
+        (_INSERT_EVENT, [event_values(change) for change in piece]),
         *_source_statements(steps),
-        SqlStatement(sql=_with_change(_DEPART, number), rows=_departures(steps)),
+        (_with_change(_DEPART, number), _departures(steps)),
     )
     counts = session.run(statements)
     if sum(counts[:3]) != len(steps) or counts[3] != len(piece):
@@ -224,7 +219,7 @@ def _source_statements(steps: Sequence[_RecordWrite]) -> tuple[SqlStatement, Sql
         new = step.last.record.made_from
         gone.extend((source_id, record_id) for source_id in sorted(old - new))
         added.extend((source_id, record_id) for source_id in sorted(new - old))
-    return SqlStatement(sql=_DELETE_SOURCE, rows=gone), SqlStatement(sql=_INSERT_SOURCE, rows=added)
+    return (_DELETE_SOURCE, gone), (_INSERT_SOURCE, added)
 
 
 def _departures(steps: Sequence[_RecordWrite]) -> list[Parameters]:
@@ -242,16 +237,14 @@ def _insert_values(record: Record, moved_at_ms: int) -> Parameters:
 def _load_piece(session: SqlSession, piece: Sequence[History]) -> None:
     events = [list(_event_rows(history)) for _, history in piece]
     statements = (
-        SqlStatement(
-            sql=_with_change(_INSERT, session.dialect.change),
-            rows=[_insert_values(record, _latest_ms(history)) for record, history in piece],
+        (
+            _with_change(_INSERT, session.dialect.change),
+            [_insert_values(record, _latest_ms(history)) for record, history in piece],
         ),
-        SqlStatement(sql=_INSERT_EVENT, rows=[row for rows in events for row in rows]),
-        SqlStatement(
-            sql=_INSERT_SOURCE,
-            rows=[
-                (source_id, record.record_id) for record, _ in piece for source_id in sorted(record.made_from)
-            ],
+        (_INSERT_EVENT, [row for rows in events for row in rows]),
+        (
+            _INSERT_SOURCE,
+            [(source_id, record.record_id) for record, _ in piece for source_id in sorted(record.made_from)],
         ),
     )
     if session.run(statements)[0] != len(piece):
@@ -327,7 +320,7 @@ def erase_events(session: SqlSession, record_id: RecordId, events: Sequence[Reco
     """
     erased = {event.revision: event for event in events}
     plain: Plain = {}
-    rows: list[Parameters] = []
+    rows = []
     for stored in session.rows(_STORED, (record_id,)):
         old = read_event(stored)
         event = erased.pop(old.revision, old)
@@ -340,7 +333,7 @@ def erase_events(session: SqlSession, record_id: RecordId, events: Sequence[Reco
             hint="erase the events that its history shows",
         )
     session.make_room(freeing=True)
-    session.run([SqlStatement(sql=_ERASE, rows=rows)])
+    session.run([(_ERASE, rows)])
 
 
 def _erasure_row(event: RecordEvent, stored: Row, plain: Plain) -> Parameters:

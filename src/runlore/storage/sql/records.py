@@ -18,7 +18,7 @@ from runlore.domain.records.audit import RecordEvent, replay
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.store import RecordFilter, RecordLine, StorePosition
 from runlore.storage.sql import filters, positions
@@ -67,7 +67,7 @@ _STATES = {state.value: state for state in State}
 
 
 class SqlRecords(SqlCollection):
-    """`ports.store.Records` on one session."""
+    """The records and their histories, inside one transaction or snapshot."""
 
     def get(self, record_id: RecordId) -> Record:
         found = records_by_id(self._session, (record_id,))
@@ -79,6 +79,7 @@ class SqlRecords(SqlCollection):
         return records_by_id(self._session, record_ids)
 
     def events(self, record_id: RecordId) -> tuple[RecordEvent, ...]:
+        """A record's history, oldest first; NotFound when the id names nothing."""
         found = histories_by_id(self._session, (record_id,))
         if record_id not in found:
             raise _not_found(record_id)
@@ -90,6 +91,7 @@ class SqlRecords(SqlCollection):
     def page(
         self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
     ) -> tuple[Record, ...]:
+        """The newest first (`created_at`, then `record_id`, both descending), after a place in that order."""
         if limit <= 0 or filters.asks_for_nothing(where):
             return ()
         walks = [walk(part, before=before, limit=limit) for part in filters.walks(where)]
@@ -100,6 +102,7 @@ class SqlRecords(SqlCollection):
         return records_of(self._session, merged.sql, merged.parameters, order=order)
 
     def page_contested(self, where: RecordFilter, *, limit: int) -> tuple[Record, ...]:
+        """The newest that pass and have an active record of their scope, kind and subject beside them."""
         if filters.asks_for_nothing(where):
             return ()
         found = walk(where, before=None, limit=limit, also=_CONTESTED)
@@ -114,6 +117,7 @@ class SqlRecords(SqlCollection):
         limit: int,
         before: tuple[datetime, RecordId] | None = None,
     ) -> tuple[Record, ...]:
+        """The same as it would have answered at a past moment, from the events."""
         if limit <= 0 or filters.asks_for_nothing(where):
             return ()
         return page_as_of(self._session, where, moment, limit=limit, before=before)
@@ -121,12 +125,15 @@ class SqlRecords(SqlCollection):
     def lines(
         self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
     ) -> tuple[RecordLine, ...]:
+        """The newest first, as `page`, without what the records say."""
         return list_headers(self._session, where, limit=limit, before=before)
 
     def count_lines(self, where: RecordFilter) -> int:
         return count_headers(self._session, where)
 
     def stamps(self, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
+        """The number of the latest change in each of the scopes that has records; one that is published into
+        another scope counts as a change of both. None where a lower number may still be committed."""
         return scope_stamps(self._session, scopes)
 
     def moved_since(self, moment: datetime) -> tuple[RecordId, ...]:
@@ -138,6 +145,7 @@ class SqlRecords(SqlCollection):
         return self._where(condition, scope.kind.value, scope.id, kind.value, digest(subject))
 
     def about_subjects(self, scope: Scope, subjects: Collection[str]) -> tuple[Record, ...]:
+        """The active records of a scope, of the kinds that prompts get, that are about one of these."""
         found: list[Record] = []
         kinds = sorted(kind.value for kind in PROMPT_KINDS)
         for chunk in chunks(map(digest, subjects), IN_LIST_MAX):
@@ -149,9 +157,11 @@ class SqlRecords(SqlCollection):
         return tuple(found)
 
     def waiting_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
+        """The newest candidates of a scope and kind whose semantic key has this subject, newest first."""
         return self._newest_of_subject("constrained", (scope, kind, subject), limit)
 
     def ended_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
+        """The same of those that are tombstoned."""
         return self._newest_of_subject("tombstoned", (scope, kind, subject), limit)
 
     def _newest_of_subject(
@@ -168,6 +178,7 @@ class SqlRecords(SqlCollection):
         return records_of(self._session, found, asked, order=order)
 
     def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
+        """The active profile records of a scope with this key, ignoring case."""
         condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.profile_key = ?"
         return self._where(condition, scope.kind.value, scope.id, digest(profile_key.casefold()))
 
@@ -175,11 +186,13 @@ class SqlRecords(SqlCollection):
         return self._where("r.state = 'superseded' AND r.superseded_by = ?", record_id)
 
     def derived_from(self, record_id: RecordId) -> tuple[Record, ...]:
+        """The records made from this one (`source.record_ids`), whatever their state."""
         derived = "SELECT s.record_id FROM record_sources s WHERE s.source_id = ?"
         return self._where(f"r.record_id IN ({derived})", record_id)
 
     def of_run(self, run_id: RunId) -> tuple[Record, ...]:
         # As two look-ups, for an OR over two indexes is more than a planner can be trusted with.
+        """The records made from a run (`source.run_id`, `made_from`), whatever their state, oldest first."""
         found = (
             "SELECT record_id FROM records WHERE source_run = ?"
             " UNION SELECT record_id FROM record_sources WHERE source_id = ?"
@@ -188,6 +201,7 @@ class SqlRecords(SqlCollection):
 
     def of_session(self, session_id: SessionId) -> tuple[Record, ...]:
         # As two look-ups, for an OR over two indexes is more than a planner can be trusted with.
+        """The records made from a session (`source.session_id`) or scoped to it, whatever their state."""
         found = (
             "SELECT record_id FROM records WHERE source_session = ?"
             " UNION SELECT record_id FROM records WHERE scope_kind = 'session' AND scope_id = ?"
@@ -195,6 +209,7 @@ class SqlRecords(SqlCollection):
         return self._oldest_first(f"r.record_id IN ({found})", session_id, session_id)
 
     def proposals_for(self, digest_of_sources: str) -> tuple[Record, ...]:
+        """The proposals made for a set of sources (`metadata.sources_digest`), whatever their state."""
         return self._where("r.sources_digest = ?", digest(digest_of_sources))
 
     def find_imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
@@ -212,6 +227,7 @@ class SqlRecords(SqlCollection):
     def revalidation_due(
         self, now: datetime, *, scopes: frozenset[Scope] | None = None, limit: int
     ) -> tuple[Record, ...]:
+        """Active records whose `revalidate_at` has come and that have not expired, the earliest first."""
         where = RecordFilter(scopes=scopes, now=now)
         if limit <= 0 or filters.asks_for_nothing(where):
             return ()
@@ -226,6 +242,7 @@ class SqlRecords(SqlCollection):
         return records_of(self._session, due, (*asked.parameters, limit), order=order)
 
     def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
+        """Live records whose `expires_at` has come, the earliest first."""
         due = (
             "SELECT record_id, due_at_ms FROM records WHERE due_at_ms IS NOT NULL AND due_at_ms <= ?"
             " ORDER BY due_at_ms, record_id LIMIT ?"
@@ -238,16 +255,20 @@ class SqlRecords(SqlCollection):
         return {(Layer(layer), State(state)): number for state, layer, number in rows}
 
     def changed_since(self, position: StorePosition) -> Iterator[Record]:
+        """Every record that changed after a position (all of them from cursor 0), streamed."""
         return records_changed(self._session, position.cursor)
 
     def count_changed(self, cursor: int, *, most: int) -> int:
+        """How many records changed in or after a change number (all from 0), counted up to `most`."""
         sql = "SELECT count(*) FROM (SELECT 1 FROM records WHERE change >= ? LIMIT ?) c"
         return int(self._session.rows(sql, (cursor, most))[0][0])
 
     def position(self) -> StorePosition:
+        """Where a follower stands that has seen everything in this snapshot."""
         return positions.position(self._session)
 
     def everything(self) -> Iterator[tuple[Record, tuple[RecordEvent, ...]]]:
+        """All records with their histories, by `record_id`, streamed."""
         return ((replay(history), history) for history in all_histories(self._session))
 
     def _oldest_first(self, condition: str, *parameters: str) -> tuple[Record, ...]:

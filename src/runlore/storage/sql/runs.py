@@ -14,7 +14,7 @@ from runlore.domain.errors import Conflict, Corrupt, NotFound
 from runlore.domain.record import JsonObject
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId, RunStatus
 from runlore.domain.session import SessionId
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.excerpts import SqlExcerpts
@@ -25,8 +25,6 @@ from runlore.storage.sql.session import (
     Parameters,
     Row,
     SqlCollection,
-    SqlSession,
-    SqlStatement,
     SqlValue,
     id_chunks,
     in_list,
@@ -65,9 +63,9 @@ class SqlArtifacts(SqlCollection):
         made = self._session.rows(_INSERT_ARTIFACT, row)
         if made:
             text = {"name": artifact.name, "text": artifact.text}
-            self._session.run([texts.insert_statement(owner, made[0][0], text)])
+            self._run(texts.insert_statement(owner, made[0][0], text))
             return True
-        stored = _find(self._session, artifact.artifact_id)
+        stored = self._find_artifact(artifact.artifact_id)
         if stored is None:
             raise not_found(artifact.run_id)
         if _content(stored) != _content(artifact):
@@ -79,22 +77,23 @@ class SqlArtifacts(SqlCollection):
         return False
 
     def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
-        found = _find(self._session, artifact_id)
+        found = self._find_artifact(artifact_id)
         if found is None:
-            raise NotFound(
-                f"there is no artifact {artifact_id!r}",
-                code="artifact.not-found",
-                hint="`runlore session run artifacts RUN` lists a run's; old ones are removed by retention",
-            )
+            hint = "`runlore session run artifacts RUN` lists a run's; old ones are removed by retention"
+            raise columns.not_found(repr(artifact_id), code="artifact.not-found", hint=hint)
         return found
 
+    def _find_artifact(self, artifact_id: ArtifactId) -> Artifact | None:
+        row = self._first(f"{_FOUND_ARTIFACT} WHERE a.artifact_id = ?", artifact_id)
+        return None if row is None else _read_artifact(row)
+
     def artifact_names(self, run_id: RunId) -> tuple[ArtifactId, ...]:
-        if not is_storable(run_id):
-            return ()
+        """The ids of a run's artifacts, oldest first."""
         sql = "SELECT artifact_id FROM artifacts WHERE run_id = ? ORDER BY at_ms, artifact_id"
-        return tuple(ArtifactId(row[0]) for row in self._session.rows(sql, (run_id,)))
+        return tuple(ArtifactId(row[0]) for row in self._rows(sql, run_id))
 
     def artifact_sizes(self) -> Iterator[tuple[ArtifactId, datetime, int]]:
+        """The artifacts of runs that have ended, with their time and bytes, oldest first; for retention."""
         sql = (
             "SELECT a.artifact_id, a.at_ms, a.bytes FROM artifacts a JOIN runs r ON r.run_id = a.run_id"
             " WHERE r.finished_at_ms IS NOT NULL ORDER BY a.at_ms, a.artifact_id"
@@ -111,7 +110,7 @@ class SqlArtifacts(SqlCollection):
         return tuple(RunId(row[0]) for row in self._session.rows(sql, (to_milliseconds(since),)))
 
     def artifact_bytes(self) -> int:
-        return int(self._session.rows("SELECT COALESCE(sum(bytes), 0) FROM artifacts")[0][0])
+        return self._number("SELECT COALESCE(sum(bytes), 0) FROM artifacts")
 
     @writing
     def delete_artifacts(self, artifact_ids: Sequence[ArtifactId]) -> int:
@@ -120,15 +119,8 @@ class SqlArtifacts(SqlCollection):
             self._session.make_room(freeing=True)
             emptied = texts.erase_statement(self._session, map(_artifact_owner, chunk))
             rows = [(artifact_id,) for artifact_id in chunk]
-            deleted += self._session.run([SqlStatement(sql=_DELETE, rows=rows), emptied])[0]
+            deleted += self._run((_DELETE, rows), emptied)[0]
         return deleted
-
-
-def _find(session: SqlSession, artifact_id: ArtifactId) -> Artifact | None:
-    if not is_storable(artifact_id):
-        return None
-    rows = session.rows(f"{_FOUND_ARTIFACT} WHERE a.artifact_id = ?", (artifact_id,))
-    return _read_artifact(rows[0]) if rows else None
 
 
 def _content(artifact: Artifact) -> tuple[str, ...]:
@@ -186,7 +178,7 @@ _SET_MEMORY = "UPDATE runs SET memory = ?, change = {change} WHERE run_id = ? AN
 
 
 class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
-    """`ports.run_store.Runs` on one database session."""
+    """Runs, their artifacts and their receipts."""
 
     def get(self, run_id: RunId) -> Run:
         found = self.find(run_id)
@@ -195,8 +187,7 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         return found
 
     def find(self, run_id: RunId) -> Run | None:
-        found = self._where("r.run_id = ?", run_id) if is_storable(run_id) else ()
-        return found[0] if found else None
+        return next(iter(self._where("r.run_id = ?", run_id)), None)
 
     def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Run]:
         rows = self._rows_of(f"{_FOUND} WHERE r.run_id IN ({{ids}})", run_ids)
@@ -212,6 +203,7 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         statuses: frozenset[RunStatus] | None = None,
         sessions_created_by: str | None = None,
     ) -> tuple[Run, ...]:
+        """The newest first (`opened_at`, then id, descending)."""
         names = (session_id, sessions_created_by)
         if limit <= 0 or not all(name is None or is_storable(name) for name in names):
             return ()
@@ -229,23 +221,24 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         return self._newest(walks, limit) if walks else ()
 
     def of_session(self, session_id: SessionId) -> tuple[Run, ...]:
-        if not is_storable(session_id):
-            return ()
+        """All runs of a session, oldest first."""
         return self._where("r.session_id = ? ORDER BY r.opened_at_ms, r.run_id", session_id)
 
     def finished_before(self, session_id: SessionId, moment: datetime, *, limit: int) -> tuple[Run, ...]:
-        if not is_storable(session_id):
-            return ()
+        """A session's runs that had ended at a moment, the latest ended first."""
         condition = "r.session_id = ? AND r.finished_at_ms IS NOT NULL AND r.finished_at_ms <= ?"
         order = "ORDER BY r.finished_at_ms DESC, r.run_id DESC LIMIT ?"
         return self._where(f"{condition} {order}", session_id, to_milliseconds(moment), max(limit, 0))
 
     def idle_external(self, since: datetime, *, limit: int) -> tuple[Run, ...]:
+        """Open runs without an executor whose `active_at` is earlier than a moment. Here, in `abandoned` and
+        in `owing_memory` a run that cannot be read is left out, so that it keeps no other one waiting."""
         condition = "r.finished_at_ms IS NULL AND r.executor IS NULL AND r.active_at_ms < ?"
         order = "ORDER BY r.active_at_ms, r.run_id LIMIT ?"
         return self._readable(f"{condition} {order}", to_milliseconds(since), max(limit, 0))
 
     def list_abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
+        """Open runs whose executor's lease has lapsed, is unknown, or is longer than any is given."""
         leased = "p.lease_until_ms > ? AND p.lease_until_ms <= ?"
         alive = f"SELECT 1 FROM processes p WHERE p.process_id = r.executor AND {leased}"
         condition = f"r.finished_at_ms IS NULL AND r.executor IS NOT NULL AND NOT EXISTS ({alive})"
@@ -255,6 +248,7 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         return self._readable(f"{condition} {order}", now_ms, longest_ms, max(limit, 0))
 
     def owing_memory(self, *, limit: int, after: RunId | None = None) -> tuple[Run, ...]:
+        """Terminal runs whose memory is `pending`, by id."""
         condition = "r.memory = 'pending' AND r.finished_at_ms IS NOT NULL AND r.run_id > ?"
         return self._readable(f"{condition} ORDER BY r.run_id LIMIT ?", after or "", max(limit, 0))
 
@@ -263,12 +257,14 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         return self._where(condition, after or "", max(limit, 0))
 
     def changed_since(self, cursor: int) -> Iterator[Run]:
+        """Terminal runs that changed in or after a change number (all from 0), streamed; for the index."""
         condition = "r.change >= ? AND r.finished_at_ms IS NOT NULL ORDER BY r.change, r.run_id"
         return map(_read, self._session.stream(f"{_FOUND} WHERE {condition}", (cursor,)))
 
     def count_changed(self, cursor: int, *, most: int) -> int:
+        """How many of those there are, counted up to `most`."""
         sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE change >= ? LIMIT ?) c"
-        return int(self._session.rows(sql, (cursor, most))[0][0])
+        return self._number(sql, cursor, most)
 
     def count(self) -> dict[RunStatus, int]:
         rows = self._session.rows("SELECT status, count(*) FROM runs GROUP BY status")
@@ -276,6 +272,7 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
 
     @writing
     def insert(self, run: Run) -> None:
+        """Write a new run; Conflict (`run.exists`) when the id is taken."""
         self._session.make_room(freeing=False)
         text = _text_of(run)
         row = (*_values(run, 1 if text else None), run.session_id)
@@ -289,32 +286,32 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
                 )
             raise no_session(run.session_id)
         if text:
-            self._session.run([texts.insert_statement(_owner(run.run_id), 1, text)])
+            self._run(texts.insert_statement(_owner(run.run_id), 1, text))
 
     @writing
     def update(self, run: Run, *, expected_revision: int) -> None:
+        """Write a run's new state; Conflict (`run.moved`) when it has moved."""
         self._session.make_room(freeing=run.memory in _GONE)
-        locked = self._session.rows(_REVISION + self._session.dialect.for_update, (run.run_id,))
-        if not locked:
+        locked = self._lock(_REVISION, run.run_id)
+        if locked is None:
             raise not_found(run.run_id)
-        if locked[0][0] != expected_revision:
-            raise columns.revision_conflict(
-                run.run_id, expected=expected_revision, found=locked[0][0], code="run.moved"
-            )
+        columns.check_revision(run.run_id, locked[0], expected=expected_revision, code="run.moved")
         revision, statements = texts.replace_statements(self._session, _owner(run.run_id), _text_of(run))
         _, _, status, executor, memory, _, _, active_at_ms, *ended = _values(run, revision)
         row = (status, executor, memory, active_at_ms, active_at_ms, *ended, run.run_id)
         sql = _with_change(_UPDATE, self._session.dialect.change)
-        self._session.run([SqlStatement(sql=sql, rows=[row]), *statements])
+        self._run((sql, [row]), *statements)
 
     @writing
     def touch(self, run_id: RunId, at: datetime) -> None:
+        """Note activity of an open run, without a new revision."""
         self._session.make_room(freeing=False)
         at_ms = to_milliseconds(at)
         self._execute(_TOUCH, (at_ms, run_id, at_ms))
 
     @writing
     def set_memory(self, run_id: RunId, state: MemoryState, *, expected: frozenset[MemoryState]) -> bool:
+        """Say what has become of a run's memory; False, and nothing changed, when it was none of those."""
         if not expected:
             return False
         self._session.make_room(freeing=state in _GONE)
@@ -324,7 +321,7 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         return self._execute(sql, row) == 1
 
     def _where(self, condition: str, *parameters: SqlValue) -> tuple[Run, ...]:
-        return tuple(map(_read, self._session.rows(f"{_FOUND} WHERE {condition}", parameters)))
+        return tuple(map(_read, self._rows(f"{_FOUND} WHERE {condition}", *parameters)))
 
     def _readable(self, condition: str, *parameters: SqlValue) -> tuple[Run, ...]:
         """For sweeps, which must not end at one row that cannot be read: the doctor tells of that."""
@@ -347,11 +344,7 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
 
 
 def not_found(run_id: RunId) -> NotFound:
-    return NotFound(
-        f"there is no run {run_id!r}",
-        code="run.not-found",
-        hint="`runlore session runs` shows the ids",
-    )
+    return columns.not_found(repr(run_id), code="run.not-found", hint="`runlore session runs` shows the ids")
 
 
 def _status_terms(statuses: frozenset[RunStatus] | None, *, apart: bool) -> list[str | None]:

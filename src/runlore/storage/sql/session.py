@@ -6,12 +6,14 @@ from itertools import islice
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 
 SqlValue: TypeAlias = int | str | None
-# Rows come from the driver; `rows.py` reads them once, at this edge.
+# Rows come from the driver; each collection reads its own once, at this edge.
 Row: TypeAlias = tuple[Any, ...]
 Parameters: TypeAlias = Sequence[SqlValue]
+# A statement, with the rows that it runs for.
+SqlStatement: TypeAlias = tuple[str, Sequence[Parameters]]
 ItemT = TypeVar("ItemT")
 _Arguments = ParamSpec("_Arguments")
 _ResultT = TypeVar("_ResultT")
@@ -42,14 +44,6 @@ class Dialect:
     columns: str
     references: str
     keeps_run_memories: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class SqlStatement:
-    """One statement with the rows that it runs for."""
-
-    sql: str
-    rows: Sequence[Parameters]
 
 
 class SqlSession(Protocol):
@@ -99,9 +93,29 @@ class SqlCollection:
     def __init__(self, session: SqlSession) -> None:
         self._session = session
 
+    def _rows(self, sql: str, *parameters: SqlValue) -> list[Row]:
+        """The rows of a query: none where it asks for a text that no database holds."""
+        texts = (each for each in parameters if isinstance(each, str))
+        return self._session.rows(sql, parameters) if all(map(is_storable, texts)) else []
+
+    def _first(self, sql: str, *parameters: SqlValue) -> Row | None:
+        return next(iter(self._rows(sql, *parameters)), None)
+
+    def _number(self, sql: str, *parameters: SqlValue) -> int:
+        """The number that a query counts: 0 where it asks for a text that no database holds."""
+        row = self._first(sql, *parameters)
+        return 0 if row is None else int(row[0])
+
+    def _lock(self, sql: str, name: str) -> Row | None:
+        """The row of a query, kept as it is until the transaction ends."""
+        return self._first(sql + self._session.dialect.for_update, name)
+
+    def _run(self, *statements: SqlStatement) -> list[int]:
+        return self._session.run(statements)
+
     def _execute(self, sql: str, *rows: Parameters) -> int:
         """Run one statement for each of the rows: how many it has changed."""
-        return self._session.run([SqlStatement(sql=sql, rows=rows)])[0]
+        return self._run((sql, rows))[0]
 
     def _rows_of(self, sql: str, ids: Iterable[str]) -> Iterator[Row]:
         """The rows of a query for any number of ids, which stand where it says `{ids}`."""

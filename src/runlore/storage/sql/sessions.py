@@ -12,7 +12,7 @@ from runlore.domain.record import JsonObject
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, SessionId, binding_of, plain_binding
 from runlore.domain.session import Session as Conversation
-from runlore.domain.text.storable import is_storable
+from runlore.domain.text.safe_text import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, journal_rows, texts
 from runlore.storage.sql.filters import Condition
@@ -23,12 +23,12 @@ from runlore.storage.sql.session import (
     Row,
     SqlCollection,
     SqlSession,
-    SqlStatement,
     chunks,
     in_list,
     writing,
 )
 
+_ALL = Condition()
 _FOUND_PERSONA = "SELECT persona_id, updated_at_ms, revision, body FROM personas"
 _FIND_PERSONA = f"{_FOUND_PERSONA} WHERE persona_id = ?"
 _NEWEST_FIRST = "ORDER BY updated_at_ms DESC, persona_id DESC LIMIT ?"
@@ -45,40 +45,41 @@ class SqlPersonas(SqlCollection):
     """The part of `SqlSessions` about personas."""
 
     def find_persona(self, persona_id: PersonaId) -> Persona | None:
-        rows = self._session.rows(_FIND_PERSONA, (persona_id,)) if is_storable(persona_id) else []
-        return _read_persona(rows[0]) if rows else None
+        row = self._first(_FIND_PERSONA, persona_id)
+        return None if row is None else _read_persona(row)
 
     def get_persona(self, persona_id: PersonaId) -> Persona:
         found = self.find_persona(persona_id)
         if found is None:
-            raise _not_found(persona_id)
+            hint = "`runlore session persona list` shows the ids"
+            raise columns.not_found(repr(persona_id), code="persona.not-found", hint=hint)
         return found
 
     def personas(
         self, *, limit: int, before: tuple[datetime, PersonaId] | None = None
     ) -> tuple[Persona, ...]:
+        """The latest changed first (`updated_at`, then id, descending)."""
         if limit <= 0:
             return ()
-        if before is None:
-            rows = self._session.rows(f"{_FOUND_PERSONA} {_NEWEST_FIRST}", (limit,))
-        else:
-            place = (to_milliseconds(before[0]), before[1])
-            sql = f"{_FOUND_PERSONA} WHERE (updated_at_ms, persona_id) < (?, ?) {_NEWEST_FIRST}"
-            rows = self._session.rows(sql, (*place, limit))
-        return tuple(map(_read_persona, rows))
+        asked = _ALL
+        if before is not None:
+            asked = asked.also("(updated_at_ms, persona_id) < (?, ?)", to_milliseconds(before[0]), before[1])
+        sql = f"{_FOUND_PERSONA} WHERE {asked.sql} {_NEWEST_FIRST}"
+        return tuple(map(_read_persona, self._session.rows(sql, (*asked.parameters, limit))))
 
     @writing
     def put_persona(self, persona: Persona, *, expected_revision: int) -> None:
+        """Write a persona (0 expected: a new one); Conflict (`persona.moved`) when it has moved."""
         columns.check_storable(persona.persona_id)
         self._session.make_room(freeing=False)
         updated_at_ms, body = to_milliseconds(persona.updated_at), _body_of_persona(persona)
         if expected_revision == 0:
             row = (persona.persona_id, updated_at_ms, persona.revision, body)
-            statement = SqlStatement(sql=_INSERT_PERSONA, rows=[row])
+            written = self._execute(_INSERT_PERSONA, row)
         else:
             changed = (updated_at_ms, persona.revision, body, persona.persona_id, expected_revision)
-            statement = SqlStatement(sql=_UPDATE_PERSONA, rows=[changed])
-        if self._session.run([statement]) != [1]:
+            written = self._execute(_UPDATE_PERSONA, changed)
+        if written != 1:
             raise _persona_revision_conflict(self._session, persona.persona_id, expected_revision)
 
 
@@ -90,14 +91,6 @@ def _persona_revision_conflict(session: SqlSession, persona_id: PersonaId, expec
         f"persona {persona_id} has moved: {wanted} was expected, {was} was found",
         code="persona.moved",
         hint="read the persona again and decide anew",
-    )
-
-
-def _not_found(persona_id: PersonaId) -> NotFound:
-    return NotFound(
-        f"there is no persona {persona_id!r}",
-        code="persona.not-found",
-        hint="`runlore session persona list` shows the ids",
     )
 
 
@@ -126,7 +119,6 @@ def _read_persona(row: Row) -> Persona:
 
 
 Place: TypeAlias = tuple[datetime, SessionId]
-_ALL = Condition()
 
 _COLUMNS = (
     "session_id",
@@ -162,7 +154,7 @@ _CHILDREN = "SELECT session_id FROM session_parents WHERE parent_id IN ({ids})"
 
 
 class SqlSessions(SqlPersonas):
-    """`ports.run_store.Sessions` on one database session."""
+    """Sessions and personas."""
 
     def get(self, session_id: SessionId) -> Conversation:
         found = self.find(session_id)
@@ -171,8 +163,8 @@ class SqlSessions(SqlPersonas):
         return found
 
     def find(self, session_id: SessionId) -> Conversation | None:
-        rows = self._session.rows(_FIND, (session_id,)) if is_storable(session_id) else []
-        return _read(rows[0]) if rows else None
+        row = self._first(_FIND, session_id)
+        return None if row is None else _read(row)
 
     def page(
         self,
@@ -182,7 +174,8 @@ class SqlSessions(SqlPersonas):
         scopes: frozenset[Scope] | None = None,
         created_by: str | None = None,
     ) -> tuple[Conversation, ...]:
-        """The newest first, after a place in that order: all, or the union of what the filters keep."""
+        """The newest first (`created_at`, then id, descending). `scopes` keeps those whose own session scope
+        is named, `created_by` those of one caller; both given, either is enough."""
         if limit <= 0:
             return ()
         rows = [
@@ -195,39 +188,42 @@ class SqlSessions(SqlPersonas):
         return tuple(reversed(newest[-limit:]))
 
     def binding_at(self, session_id: SessionId, moment: datetime) -> Binding | None:
-        if not is_storable(session_id):
-            return None
+        """What a session was bound to at a moment, from its binding events; None before it was made."""
         at_ms = to_milliseconds(moment)
-        made = self._session.rows(_MADE, (session_id,))
-        if not made or made[0][0] > at_ms:
+        made = self._first(_MADE, session_id)
+        if made is None or made[0] > at_ms:
             return None
-        rows = self._session.rows(_BINDING, (session_id, session_id, at_ms))
-        if not rows:
+        row = self._first(_BINDING, session_id, session_id, at_ms)
+        if row is None:
             return UNBOUND
-        event = journal_rows.read(rows[0])
+        event = journal_rows.read(row)
         try:
             return binding_of(event.body)
         except (Invalid, *columns.UNREADABLE) as error:
             raise journal_rows.damage_error(event.session_id, event.number) from error
 
     def parent_of(self, session_id: SessionId) -> SessionId | None:
-        rows = self._session.rows(_PARENT, (session_id,)) if is_storable(session_id) else []
-        return SessionId(rows[0][0]) if rows else None
+        """The session whose agent began this one as a subagent's; None where nobody is known to have."""
+        row = self._first(_PARENT, session_id)
+        return None if row is None else SessionId(row[0])
 
     def children_of(self, session_ids: Sequence[SessionId]) -> tuple[SessionId, ...]:
+        """The sessions that the agents of any of these began, by id. Some may never have been stored."""
         return tuple(sorted({SessionId(row[0]) for row in self._rows_of(_CHILDREN, session_ids)}))
 
     @writing
     def put_parent(self, session_id: SessionId, parent_id: SessionId) -> None:
+        """Note whose agent began a session; what was noted first stays. Neither need be there."""
         columns.check_storable(session_id, parent_id)
         self._session.make_room(freeing=False)
         self._execute(_PUT, (session_id, parent_id))
 
     def count(self) -> int:
-        return int(self._session.rows("SELECT count(*) FROM sessions")[0][0])
+        return self._number("SELECT count(*) FROM sessions")
 
     @writing
     def insert(self, session: Conversation) -> None:
+        """Write a new session; Conflict (`session.exists`) when the id is taken."""
         columns.check_storable(session.session_id, session.created_by)
         self._session.make_room(freeing=False)
         text = _text(session)
@@ -248,30 +244,28 @@ class SqlSessions(SqlPersonas):
                 hint="use it as it is, or choose another id",
             )
         if text:
-            self._session.run([texts.insert_statement(_owner(session), 1, text)])
+            self._run(texts.insert_statement(_owner(session), 1, text))
 
     @writing
     def update(self, session: Conversation, *, expected_revision: int) -> None:
-        """Write a session's new state; Conflict when it has moved. Its number and bytes are the journal's."""
+        """Write a session's new state; Conflict (`session.moved`) when it has moved. `next_number` is not
+        touched: only `SqlJournal.append` moves it."""
         self._session.make_room(freeing=session.forgotten_at is not None)
-        locked = self._session.rows(_REVISION + self._session.dialect.for_update, (session.session_id,))
-        if not locked:
+        locked = self._lock(_REVISION, session.session_id)
+        if locked is None:
             raise not_found(session.session_id)
-        if locked[0][0] != expected_revision:
-            raise columns.revision_conflict(
-                session.session_id, expected=expected_revision, found=locked[0][0], code="session.moved"
-            )
+        columns.check_revision(
+            session.session_id, locked[0], expected=expected_revision, code="session.moved"
+        )
         revision, statements = texts.replace_statements(self._session, _owner(session), _text(session))
         active_at_ms = to_milliseconds(session.active_at)
         row = (active_at_ms, active_at_ms, session.revision, revision, _body(session), session.session_id)
-        self._session.run([SqlStatement(sql=_UPDATE, rows=[row]), *statements])
+        self._run((_UPDATE, [row]), *statements)
 
 
 def not_found(session_id: SessionId) -> NotFound:
-    return NotFound(
-        f"there is no session {session_id!r}",
-        code="session.not-found",
-        hint="`runlore session list` shows the ids",
+    return columns.not_found(
+        repr(session_id), code="session.not-found", hint="`runlore session list` shows the ids"
     )
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from runlore.domain.errors import RunloreError
 from runlore.domain.skill import SkillEvent, SkillId
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement, in_list, rows_of
+from runlore.storage.sql.session import Row, SqlSession, SqlStatement, in_list, rows_of
 
 OWNER = "skill-event"
 _owner = f"{OWNER}:{{}}".format
@@ -23,8 +23,8 @@ _COUNT = (
 )
 _NUMBERS = "SELECT stamp, event FROM skill_numbers WHERE name = 'skills'"
 # The statement that says that a skill changes; whoever else writes one waits until the end.
-STAMPED = SqlStatement(sql=_COUNT, rows=[(1, 0)])
-_LOGGED = SqlStatement(sql=_COUNT, rows=[(0, 1)])
+STAMPED = (_COUNT, [(1, 0)])
+_LOGGED = (_COUNT, [(0, 1)])
 
 
 def numbers(session: SqlSession) -> tuple[int, int]:
@@ -37,9 +37,9 @@ def add(session: SqlSession, event: SkillEvent) -> int:
     columns.check_storable(event.actor, event.skill_id, event.suggestion_id)
     session.run([_LOGGED])
     _, next_number = numbers(session)
-    row: Parameters = (next_number, *columns.values_of(event, _COLUMNS[1:]))
+    row = (next_number, *columns.values_of(event, _COLUMNS[1:]))
     text = texts.insert_statement(_owner(next_number), 1, {"name": event.name, "reason": event.reason})
-    session.run([SqlStatement(sql=_INSERT, rows=[row]), text])
+    session.run([(_INSERT, [row]), text])
     return next_number
 
 

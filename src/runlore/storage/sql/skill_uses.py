@@ -5,10 +5,10 @@ from datetime import datetime
 
 from runlore.domain.run import RunId
 from runlore.domain.skill import SkillId, SkillUse, Usage, UseOutcome
-from runlore.domain.text.storable import is_storable, make_storable
+from runlore.domain.text.safe_text import is_storable, make_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns
-from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement, id_chunks, in_list, rows_of
+from runlore.storage.sql.session import Row, SqlSession, SqlStatement, id_chunks, in_list, rows_of
 
 _COLUMNS = ("run_id", "skill_id", "at_ms", "outcome")
 _ALL = ", ".join(_COLUMNS)
@@ -37,10 +37,10 @@ _DELETE = "DELETE FROM skill_uses WHERE skill_id = ?"
 
 def count(session: SqlSession, use: SkillUse) -> bool:
     at_ms = to_milliseconds(use.at)
-    if session.run([SqlStatement(sql=_INSERT, rows=[columns.values_of(use, _COLUMNS)])]) != [1]:
+    if session.run([(_INSERT, [columns.values_of(use, _COLUMNS)])]) != [1]:
         return False
-    counted: Parameters = (*_ends(use.outcome), at_ms, at_ms, use.skill_id)
-    session.run([SqlStatement(sql=_COUNT, rows=[counted])])
+    counted = (*_ends(use.outcome), at_ms, at_ms, use.skill_id)
+    session.run([(_COUNT, [counted])])
     return True
 
 
@@ -54,24 +54,21 @@ def settle(session: SqlSession, run_id: RunId, outcome: UseOutcome) -> None:
     run_id = RunId(make_storable(run_id))
     _lock_used(session, [run_id])
     succeeded, failed = _ends(outcome)
-    rows: list[Parameters] = []
+    rows = []
     for use in of_runs(session, [run_id]):
         before = _ends(use.outcome)
         rows.append((succeeded - before[0], failed - before[1], use.skill_id))
-    statements = [
-        SqlStatement(sql=_RECOUNT, rows=rows),
-        SqlStatement(sql=_SETTLE, rows=[(outcome.value, run_id)]),
-    ]
-    session.run(statements if rows else [])
+    if rows:
+        session.run([(_RECOUNT, rows), (_SETTLE, [(outcome.value, run_id)])])
 
 
 def forget(session: SqlSession, run_ids: Sequence[RunId]) -> None:
     """Delete what runs used, and count anew what the others used of the same skills."""
     if not (used := _lock_used(session, run_ids)):
         return
-    rows: list[Parameters] = [(run_id,) for run_id in sorted(filter(is_storable, set(run_ids)))]
-    counted: list[Parameters] = [(skill_id,) for skill_id in used]
-    session.run([SqlStatement(sql=_FORGET, rows=rows), SqlStatement(sql=_COUNT_ANEW, rows=counted)])
+    rows = [(run_id,) for run_id in sorted(filter(is_storable, set(run_ids)))]
+    counted = [(skill_id,) for skill_id in used]
+    session.run([(_FORGET, rows), (_COUNT_ANEW, counted)])
 
 
 def _lock_used(session: SqlSession, run_ids: Sequence[RunId]) -> list[str]:
@@ -83,7 +80,7 @@ def _lock_used(session: SqlSession, run_ids: Sequence[RunId]) -> list[str]:
 
 
 def delete_statement(skill_ids: Sequence[str]) -> SqlStatement:
-    return SqlStatement(sql=_DELETE, rows=[(skill_id,) for skill_id in skill_ids])
+    return (_DELETE, [(skill_id,) for skill_id in skill_ids])
 
 
 def count_usage(session: SqlSession, skill_id: SkillId) -> Usage:

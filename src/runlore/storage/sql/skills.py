@@ -23,16 +23,14 @@ from runlore.domain.skill import (
     UseOutcome,
 )
 from runlore.domain.suggestion import SuggestionId
-from runlore.domain.text.storable import make_storable
+from runlore.domain.text.safe_text import make_storable
 from runlore.storage.sql import columns, skill_log, skill_uses, texts
 from runlore.storage.sql.curations import SqlCurations
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
 from runlore.storage.sql.session import (
-    Parameters,
     Row,
     SqlCollection,
-    SqlStatement,
     SqlValue,
     id_chunks,
     in_list,
@@ -81,21 +79,22 @@ _DELETE_SOURCES = "DELETE FROM skill_suggestions WHERE skill_id = ?"
 
 
 class SqlSkills(SqlCollection):
-    """`ports.skill_store.Skills` on one database session."""
+    """The skills, learned, imported, hand-written and promoted, in one namespace."""
 
     def get(self, skill_id: SkillId) -> Skill:
-        rows = self._session.rows(f"{_SELECT} WHERE s.skill_id = ?", (make_storable(skill_id),))
-        if not rows:
+        row = self._first(f"{_SELECT} WHERE s.skill_id = ?", skill_id)
+        if row is None:
             raise not_found(skill_id)
-        return _read(rows[0])
+        return _read(row)
 
     def find(self, name: str) -> Skill | None:
-        rows = self._session.rows(f"{_ACTIVE} AND s.name = ?", (digest(make_storable(name)),))
-        return _read(rows[0]) if rows else None
+        row = self._first(f"{_ACTIVE} AND s.name = ?", digest(make_storable(name)))
+        return None if row is None else _read(row)
 
     def find_merged(self, name: str) -> Skill | None:
-        rows = self._session.rows(_MERGED, (digest(make_storable(name)),))
-        return _read(rows[0]) if rows else None
+        """The latest skill of a name that was merged into another."""
+        row = self._first(_MERGED, digest(make_storable(name)))
+        return None if row is None else _read(row)
 
     def active(self) -> tuple[Skill, ...]:
         return tuple(sorted(map(_read, self._session.stream(_ACTIVE)), key=lambda skill: skill.name))
@@ -129,6 +128,7 @@ class SqlSkills(SqlCollection):
         return {(SkillOrigin(origin), SkillState(state)): number for origin, state, number in rows}
 
     def stamp(self) -> int:
+        """A number that is another one after any change to any skill but its usage."""
         return skill_log.numbers(self._session)[0]
 
     def check(self, skill_id: SkillId) -> None:
@@ -143,56 +143,58 @@ class SqlSkills(SqlCollection):
 
     @writing
     def insert(self, skill: Skill) -> None:
+        """Write a new one; Conflict (`skill.exists`) when its id or its name is taken."""
         _check(skill)
         self._session.make_room(freeing=False)
         row = (skill.skill_id, *_values(skill), *_usage(skill.usage))
-        if self._session.run([skill_log.STAMPED, SqlStatement(sql=_INSERT, rows=[row])])[1] != 1:
+        if self._run(skill_log.STAMPED, (_INSERT, [row]))[1] != 1:
             raise _exists(skill.name)
         self._write_text(skill)
 
     @writing
     def update(self, skill: Skill, *, expected_revision: int) -> None:
+        """Write its new state; Conflict (`skill.moved`) when it has moved, NotFound when it is gone, Conflict
+        (`skill.exists`) when it is active under a name that is taken."""
         _check(skill)
         self._session.make_room(freeing=False)
         # Whoever takes the same name at once waits here, and sees it taken.
-        self._session.run([skill_log.STAMPED])
-        asked: Parameters = (skill.skill_id,)
-        locked = self._session.rows(_LOCKED + self._session.dialect.for_update, asked)
-        if not locked:
+        self._run(skill_log.STAMPED)
+        locked = self._lock(_LOCKED, skill.skill_id)
+        if locked is None:
             raise not_found(skill.skill_id)
-        if locked[0][0] != expected_revision:
-            raise columns.revision_conflict(
-                skill.skill_id, expected=expected_revision, found=locked[0][0], code="skill.moved"
-            )
-        named: Parameters = (digest(skill.name), skill.skill_id)
-        if skill.state is SkillState.ACTIVE and self._session.rows(_NAMED, named):
+        columns.check_revision(skill.skill_id, locked[0], expected=expected_revision, code="skill.moved")
+        if skill.state is SkillState.ACTIVE and self._rows(_NAMED, digest(skill.name), skill.skill_id):
             raise _exists(skill.name)
         self._execute(_UPDATE, (*_values(skill), skill.skill_id))
         self._write_text(skill)
 
     @writing
     def delete(self, skill_ids: Sequence[SkillId]) -> None:
+        """Delete skills whose evidence was forgotten, with their texts, their uses, their log's words, and
+        what curations keep of them."""
         self._session.make_room(freeing=True)
-        self._session.run([skill_log.STAMPED])
+        self._run(skill_log.STAMPED)
         SqlCurations(self._session).forget(skill_ids)
         for chunk in id_chunks(skill_ids):
-            rows: list[Parameters] = [(skill_id,) for skill_id in chunk]
+            rows = [(skill_id,) for skill_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
             self._execute(_DELETE, *rows)
             emptied = texts.erase_statement(self._session, map(_owner, chunk))
             unsaid = skill_log.erase_statement(self._session, skill_ids=chunk)
             unused = skill_uses.delete_statement(chunk)
-            self._session.run([SqlStatement(sql=_DELETE_SOURCES, rows=rows), unused, emptied, unsaid])
+            self._run((_DELETE_SOURCES, rows), unused, emptied, unsaid)
 
     @writing
     def use(self, use: SkillUse) -> bool:
+        """Count a run that used a skill; False where it was counted before."""
         columns.check_storable(use.skill_id, use.run_id)
         self._session.make_room(freeing=False)
-        if not self._session.rows(_LOCKED + self._session.dialect.for_update, (use.skill_id,)):
+        if self._lock(_LOCKED, use.skill_id) is None:
             raise not_found(use.skill_id)
         return skill_uses.count(self._session, use)
 
     def uses_of(self, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
+        """What these runs used, by run and skill."""
         return skill_uses.of_runs(self._session, run_ids)
 
     @writing
@@ -201,49 +203,50 @@ class SqlSkills(SqlCollection):
 
     @writing
     def forget_uses(self, run_ids: Sequence[RunId]) -> None:
+        """Take back what forgotten runs used: what is counted of a skill is what the others used."""
         skill_uses.forget(self._session, run_ids)
 
     @writing
     def log(self, event: SkillEvent) -> SkillEvent:
+        """Add a line to the log, with the next number."""
         self._session.make_room(freeing=False)
         return replace(event, number=skill_log.add(self._session, event))
 
     def events(
         self, *, limit: int, before: int | None = None, skill_id: SkillId | None = None
     ) -> tuple[SkillEvent, ...]:
+        """The log, the newest first."""
         return skill_log.page(self._session, limit=limit, before=before, skill_id=skill_id)
 
     @writing
     def forget_log(
         self, *, skill_ids: Sequence[SkillId] = (), suggestion_ids: Sequence[SuggestionId] = ()
     ) -> None:
+        """Empty the names and reasons in the log's lines about these: words of what was forgotten."""
         statement = skill_log.erase_statement(
             self._session, skill_ids=skill_ids, suggestion_ids=suggestion_ids
         )
-        self._session.run([statement])
+        self._run(statement)
 
     def _write_text(self, skill: Skill) -> None:
         """Write what it says, and what it was learned from. The id may have been another one's before."""
         owner = _owner(skill.skill_id)
         revision, statements = texts.replace_statements(self._session, owner, serialize(skill.words))
-        sources: list[Parameters] = [(each.suggestion_id, skill.skill_id) for each in skill.learned_from]
-        self._session.run(
-            [
-                *statements,
-                SqlStatement(sql=_PLACE, rows=[(revision, skill.skill_id)]),
-                SqlStatement(sql=_DELETE_SOURCES, rows=[(skill.skill_id,)]),
-                SqlStatement(sql=_ADD_SOURCE, rows=sources),
-            ]
+        sources = [(each.suggestion_id, skill.skill_id) for each in skill.learned_from]
+        self._run(
+            *statements,
+            (_PLACE, [(revision, skill.skill_id)]),
+            (_DELETE_SOURCES, [(skill.skill_id,)]),
+            (_ADD_SOURCE, sources),
         )
 
 
 def not_found(name: str) -> NotFound:
-    return NotFound(
-        f"there is no skill {name!r:.80}",
-        code="skill.not-found",
-        hint="`runlore skill list` shows the names, `runlore skill list --state deleted` and"
-        " `runlore skill list --state merged` those that are gone",
+    hint = (
+        "`runlore skill list` shows the names, `runlore skill list --state deleted` and"
+        " `runlore skill list --state merged` those that are gone"
     )
+    return columns.not_found(f"{name!r:.80}", code="skill.not-found", hint=hint)
 
 
 def _exists(name: str) -> Conflict:

@@ -11,13 +11,12 @@ from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
-from runlore.domain.text.storable import is_storable, make_storable
+from runlore.domain.text.safe_text import is_storable, make_storable
 from runlore.storage.sql import columns, skill_log, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
 from runlore.storage.sql.session import (
     STREAM_LARGE_ROWS,
-    Parameters,
     Row,
     SqlCollection,
     SqlStatement,
@@ -64,10 +63,10 @@ _FORGET_RUN = "DELETE FROM suggestion_runs WHERE run_id = ?"
 
 
 class SqlSuggestions(SqlCollection):
-    """`ports.skill_store.Suggestions` on one database session."""
+    """Suggested skills, one for each pattern."""
 
     def get(self, suggestion_id: SuggestionId) -> StoredSuggestion:
-        found = self._one("s.suggestion_id = ?", suggestion_id) if is_storable(suggestion_id) else None
+        found = self._one("s.suggestion_id = ?", suggestion_id)
         if found is None:
             raise not_found(suggestion_id)
         return found
@@ -86,6 +85,7 @@ class SqlSuggestions(SqlCollection):
         states: frozenset[SuggestionState] | None = None,
         heuristics: frozenset[Heuristic] | None = None,
     ) -> tuple[StoredSuggestion, ...]:
+        """The best first (score descending, then id)."""
         if limit <= 0:
             return ()
         asked = Condition()
@@ -107,6 +107,8 @@ class SqlSuggestions(SqlCollection):
         return frozenset(_read(row).suggestion.name for row in rows)
 
     def of_runs(self, run_ids: Sequence[RunId]) -> tuple[StoredSuggestion, ...]:
+        """The suggestions that were ever seen in any of these runs, by id: also where the evidence of that is
+        no longer among the latest, for what was said there may still stand in them."""
         found = {stored.suggestion_id: stored for stored in map(_read, self._rows_of(_OF_RUNS, run_ids))}
         return tuple(found[suggestion_id] for suggestion_id in sorted(found))
 
@@ -122,52 +124,57 @@ class SqlSuggestions(SqlCollection):
 
     @writing
     def insert(self, stored: StoredSuggestion) -> None:
+        """Write a new one; Conflict (`suggestion.exists`) when its id, its name or its pattern is taken."""
         self._check(stored)
         self._session.make_room(freeing=False)
         self._insert(stored)
         # The id may have been another one's, whose text was emptied.
         revision, statements = self._replace_text(stored)
-        self._session.run([*statements, _update_statement(stored, revision), _runs(stored)])
+        self._run(*statements, _update_statement(stored, revision), _runs(stored))
 
     @writing
     def update(self, stored: StoredSuggestion, *, expected_revision: int) -> None:
+        """Write its new state; Conflict (`suggestion.moved`) when it has moved, NotFound when it is gone, and
+        Conflict (`suggestion.exists`) when its new name or pattern is taken. Runs that it was seen in before
+        stay known to `of_runs` until `forget_runs`."""
         self._check(stored)
         self._session.make_room(freeing=False)
-        asked: Parameters = (stored.suggestion_id,)
+        asked = (stored.suggestion_id,)
         # One that gets another name is a new row: whoever has waited for the old one looks again.
         locked = self._session.rows(_LOCKED + self._session.dialect.for_update, asked)
         revision, *digests = (locked or self._session.rows(_LOCKED, asked) or [(None,)])[0]
         if revision is None:
             raise not_found(stored.suggestion_id)
-        if revision != expected_revision:
-            raise columns.revision_conflict(
-                stored.suggestion_id, expected=expected_revision, found=revision, code="suggestion.moved"
-            )
+        columns.check_revision(
+            stored.suggestion_id, revision, expected=expected_revision, code="suggestion.moved"
+        )
         if tuple(digests) != _derived_values(stored.suggestion)[:2]:
             self._execute(_DELETE, asked)
             self._insert(stored)
         text_revision, statements = self._replace_text(stored)
-        self._session.run([*statements, _update_statement(stored, text_revision), _runs(stored)])
+        self._run(*statements, _update_statement(stored, text_revision), _runs(stored))
 
     @writing
     def delete(self, suggestion_ids: Sequence[SuggestionId]) -> None:
         self._session.make_room(freeing=True)
         for chunk in id_chunks(suggestion_ids):
-            rows: list[Parameters] = [(suggestion_id,) for suggestion_id in chunk]
+            rows = [(suggestion_id,) for suggestion_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
             self._execute(_DELETE, *rows)
             emptied = texts.erase_statement(self._session, map(_owner, chunk))
             unsaid = skill_log.erase_statement(self._session, suggestion_ids=chunk)
-            self._session.run([SqlStatement(sql=_DELETE_RUNS, rows=rows), emptied, unsaid])
+            self._run((_DELETE_RUNS, rows), emptied, unsaid)
 
     @writing
     def forget_runs(self, run_ids: Sequence[RunId]) -> None:
-        rows: list[Parameters] = [(run_id,) for run_id in sorted(filter(is_storable, set(run_ids)))]
+        """Note that nothing of these runs stands in any suggestion any more: what was seen in them is deleted
+        or written anew by now."""
+        rows = [(run_id,) for run_id in sorted(filter(is_storable, set(run_ids)))]
         self._execute(_FORGET_RUN, *rows)
 
     def _one(self, condition: str, value: SqlValue) -> StoredSuggestion | None:
-        rows = self._session.rows(f"{_SELECT} WHERE {condition}", (value,))
-        return _read(rows[0]) if rows else None
+        row = self._first(f"{_SELECT} WHERE {condition}", value)
+        return None if row is None else _read(row)
 
     def _check(self, stored: StoredSuggestion) -> None:
         runs = (evidence.run_id for evidence in stored.suggestion.evidence)
@@ -190,21 +197,19 @@ _NOTHING = Condition().also("1 = 0")
 
 
 def not_found(name: str) -> NotFound:
-    return NotFound(
-        f"there is no suggestion {name!r:.80}",
-        code="suggestion.not-found",
-        hint="`runlore skill suggestions list` shows the names",
+    return columns.not_found(
+        f"{name!r:.80}", code="suggestion.not-found", hint="`runlore skill suggestions list` shows the names"
     )
 
 
 def _update_statement(stored: StoredSuggestion, text_revision: int | None) -> SqlStatement:
     suggestion_id, *values = _values(stored)
-    return SqlStatement(sql=_UPDATE, rows=[(*values, text_revision, suggestion_id)])
+    return (_UPDATE, [(*values, text_revision, suggestion_id)])
 
 
 def _runs(stored: StoredSuggestion) -> SqlStatement:
     run_ids: Iterable[str] = sorted({evidence.run_id for evidence in stored.suggestion.evidence})
-    return SqlStatement(sql=_ADD_RUN, rows=[(run_id, stored.suggestion_id) for run_id in run_ids])
+    return (_ADD_RUN, [(run_id, stored.suggestion_id) for run_id in run_ids])
 
 
 def _derived_values(suggestion: Suggestion) -> tuple[SqlValue, ...]:

@@ -44,11 +44,11 @@ def insert_statement(owner: str, revision: int, text: JsonObject) -> SqlStatemen
 
 
 def erase_statement(session: SqlSession, owners: Iterable[str]) -> SqlStatement:
-    rows: list[Parameters] = []
+    rows = []
     for chunk in chunks(owners, IN_LIST_MAX):
         for owner, revision in session.rows(_FILLED.format(owners=in_list(chunk)), chunk):
             rows.append(_erasure_row(owner, revision))
-    return SqlStatement(sql=_EMPTY, rows=rows)
+    return (_EMPTY, rows)
 
 
 def replace_statements(
@@ -62,7 +62,7 @@ def replace_statements(
     rows = session.rows(_ALL, (owner,))
     kept = next((revision for revision, stored in reversed(rows) if body and stored == body), None)
     gone = [_erasure_row(owner, revision) for revision, stored in rows if stored and revision != kept]
-    statements = [SqlStatement(sql=_EMPTY, rows=gone)]
+    statements: list[SqlStatement] = [(_EMPTY, gone)]
     if not body or kept is not None:
         return kept, statements
     revision = rows[-1][0] + 1 if rows else 1
@@ -99,7 +99,7 @@ def damage_error(owner: str) -> Corrupt:
 
 
 def _insert(owner: str, revision: int, body: str) -> SqlStatement:
-    return SqlStatement(sql=_INSERT, rows=[(owner, revision, _checksum(owner, revision, body), body)])
+    return (_INSERT, [(owner, revision, _checksum(owner, revision, body), body)])
 
 
 def _erasure_row(owner: str, revision: int) -> Parameters:

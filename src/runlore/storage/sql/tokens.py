@@ -5,9 +5,8 @@ from datetime import datetime
 import orjson
 
 from runlore.domain.access import AccessToken, TokenId
-from runlore.domain.errors import Conflict, Invalid, NotFound
+from runlore.domain.errors import Conflict, Invalid
 from runlore.domain.scope import Scope
-from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.session import Row, SqlCollection, SqlValue, in_list, writing
@@ -29,17 +28,17 @@ _REVOKE = "UPDATE tokens SET revoked_at_ms = COALESCE(revoked_at_ms, ?) WHERE to
 
 
 class SqlTokens(SqlCollection):
-    """`ports.service_store.Tokens` on one session."""
+    """What is kept of tokens."""
 
     def by_digest(self, digest: str) -> AccessToken | None:
+        """The token whose secret has this digest, revoked or not."""
         return self._one("digest = ?", digest)
 
     def find(self, name: str) -> AccessToken | None:
-        if not is_storable(name):
-            return None
         return self._one("name = ?", name) or self._one("token_id = ?", name)
 
     def everything(self) -> tuple[AccessToken, ...]:
+        """All tokens, the newest first."""
         rows = self._session.rows(f"{_SELECT} ORDER BY created_at_ms DESC, token_id DESC")
         return tuple(_read(row) for row in rows)
 
@@ -60,16 +59,15 @@ class SqlTokens(SqlCollection):
 
     @writing
     def revoke(self, token_id: TokenId, at: datetime) -> None:
+        """Note the revocation; the first one's time stays."""
         if self._execute(_REVOKE, (to_milliseconds(at), token_id)) != 1:
-            raise NotFound(
-                f"there is no token {token_id!r}",
-                code="token.not-found",
-                hint="the list of tokens shows names and ids",
+            raise columns.not_found(
+                repr(token_id), code="token.not-found", hint="the list of tokens shows names and ids"
             )
 
     def _one(self, condition: str, value: SqlValue) -> AccessToken | None:
-        rows = self._session.rows(f"{_SELECT} WHERE {condition}", (value,))
-        return _read(rows[0]) if rows else None
+        row = self._first(f"{_SELECT} WHERE {condition}", value)
+        return None if row is None else _read(row)
 
 
 def _values(token: AccessToken) -> tuple[SqlValue, ...]:

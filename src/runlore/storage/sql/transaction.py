@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from runlore.storage.sql.journal import SqlJournal
     from runlore.storage.sql.mined_runs import SqlMinedRuns
     from runlore.storage.sql.model_use import SqlModelUse
+    from runlore.storage.sql.outcomes import SqlOutcomes
     from runlore.storage.sql.outside_words import SqlOutsideWords
     from runlore.storage.sql.pointers import SqlPointers
     from runlore.storage.sql.policies import SqlPolicies
@@ -40,9 +41,9 @@ else:
     dump = LazyModule("runlore.storage.sql.dump")
 
 
-class _Collections:
-    """Everything that the database holds, on one session. A collection is loaded when it is asked for, from
-    the module of its name."""
+class SqlCollections:
+    """Everything that the database holds, on one session; in a snapshot it can only be read. A collection is
+    loaded when it is asked for, from the module of its name."""
 
     records: "SqlRecords"
     sessions: "SqlSessions"
@@ -51,6 +52,7 @@ class _Collections:
     pointers: "SqlPointers"
     captures: "SqlCaptures"
     outside_words: "SqlOutsideWords"
+    outcomes: "SqlOutcomes"
     model_use: "SqlModelUse"
     processes: "SqlProcesses"
     jobs: "SqlJobs"
@@ -71,7 +73,7 @@ class _Collections:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            kind = _Collections.__annotations__.get(name)
+            kind = SqlCollections.__annotations__.get(name)
             if kind is None:
                 raise AttributeError(f"there is no collection {name!r}")
             found = getattr(import_module(f"runlore.storage.sql.{name}"), kind)(self._session)
@@ -79,40 +81,52 @@ class _Collections:
             return found
 
 
-class SqlSnapshot(_Collections):
-    """A consistent view for reading."""
+class SqlSnapshot(SqlCollections):
+    """A consistent view for reading: everything as it stood when the snapshot was taken."""
 
     def dump(self) -> Iterator[DumpRow]:
+        """Every row of every table, in an order in which they can be loaded; for a backup."""
         return dump.dump(self._session)
 
     def dump_size(self) -> int:
+        """How many rows `dump` tells, so that its progress can be shown."""
         return dump.size(self._session)
 
 
-class SqlTransaction(_Collections):
-    """A write transaction. Once a write has failed it can only be rolled back, whoever caught the error."""
+class SqlTransaction(SqlCollections):
+    """A write transaction: all of it is durable when the context ends, or nothing is. Once a write has failed
+    it can only be rolled back, whoever caught the error."""
 
     @writing
     def lock(self, scopes: Iterable[Scope]) -> None:
+        """Keep others' review acts out of these scopes until the end, so that checks still hold."""
         self._session.lock(sorted({_number(scope) for scope in scopes}))
 
     @writing
-    def write(self, changes: Iterable[RecordChange]) -> None:
+    def write(self, changes: Sequence[RecordChange]) -> tuple[Record, ...]:
+        """Write changes with their events: the records as they are then; Conflict when one has moved
+        meanwhile or exists already."""
         record_writes.write(self._session, changes)
+        return tuple(change.record for change in changes)
 
     @writing
     def load(self, histories: Sequence[tuple[Record, Sequence[RecordEvent]]]) -> None:
+        """Write whole records with their histories as they are, for an import; Conflict where one exists."""
         record_writes.load(self._session, histories)
 
     @writing
     def erase(self, record_id: RecordId, events: Sequence[RecordEvent]) -> None:
+        """Replace the stored events of a forgotten record by their contentless versions (LRN-12 alone)."""
         record_writes.erase_events(self._session, record_id, events)
 
     @writing
     def load_dump(self, rows: Iterable[DumpRow]) -> dict[str, int]:
+        """Write the rows of a backup into an empty store: how many of each table. Conflict
+        (`store.not-empty`) when there is anything; Invalid (`backup.format`) for rows that are not ours."""
         return dump.load(self._session, rows)
 
     def answer(self, key: str) -> Answer | None:
+        """What a call with this idempotency key answered, if there was one."""
         return answers.get(self._session, key)
 
     @writing

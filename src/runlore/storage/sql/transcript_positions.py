@@ -7,16 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.record import JsonValue
 from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
-    Parameters,
     Row,
     SqlCollection,
-    SqlStatement,
     id_chunks,
     in_list,
     writing,
@@ -42,7 +40,7 @@ _DELETE_SESSIONS = "DELETE FROM transcript_sessions WHERE source = ?"
 
 
 class SqlTranscriptPositions(SqlCollection):
-    """`ports.skill_store.TranscriptPositions` on one database session."""
+    """How far transcripts have been read. `source` is a digest: no path of anybody's machine is kept."""
 
     def get_many(self, sources: Sequence[str]) -> dict[str, Position]:
         return dict(map(_read, self._rows_of(f"{_SELECT} WHERE p.source IN ({{ids}})", sources)))
@@ -51,34 +49,28 @@ class SqlTranscriptPositions(SqlCollection):
     def put(
         self, source: str, position: Position, at: datetime, *, session_ids: Collection[SessionId] = ()
     ) -> None:
+        """Note how far one has been read, with what was stored of it; `session_ids` are sessions that it
+        tells of, beside those which were noted before."""
         columns.check_storable(source, *session_ids)
         self._session.make_room(freeing=False)
-        row: Parameters = (source, to_milliseconds(at))
-        told: list[Parameters] = [(session_id, source) for session_id in sorted(set(session_ids))]
-        self._session.run([SqlStatement(sql=_PUT, rows=[row]), SqlStatement(sql=_PUT_SESSION, rows=told)])
+        self._execute(_PUT, (source, to_milliseconds(at)))
+        rows = [(session_id, source) for session_id in sorted(set(session_ids))]
+        self._execute(_PUT_SESSION, *rows)
         # The row is ours from here on, so nobody else writes its text.
-        revision, statements = texts.replace_statements(self._session, _owner(source), _text(position))
-        placed: Parameters = (revision, source)
-        self._session.run([*statements, SqlStatement(sql=_SET_TEXT, rows=[placed])])
+        text = {**vars(position), "carried": dict(position.carried)}
+        revision, statements = texts.replace_statements(self._session, _owner(source), text)
+        self._run(*statements, (_SET_TEXT, [(revision, source)]))
 
     @writing
     def delete_of_sessions(self, session_ids: Sequence[SessionId]) -> None:
+        """Delete the positions in transcripts that tell of forgotten sessions, of these alone or not."""
         self._session.make_room(freeing=True)
         locked = self._session.dialect.for_update
         for chunk in id_chunks(session_ids):
             found = self._session.rows(_OF_SESSIONS.format(ids=in_list(chunk)) + locked, chunk)
             emptied = texts.erase_statement(self._session, (_owner(row[0]) for row in found))
-            deleted = [SqlStatement(sql=sql, rows=found) for sql in (_DELETE, _DELETE_SESSIONS)]
-            self._session.run([*deleted, emptied])
-
-
-def _text(position: Position) -> JsonObject:
-    return {
-        "offset": position.offset,
-        "line": position.line,
-        "fingerprint": position.fingerprint,
-        "carried": dict(position.carried),
-    }
+            deleted = [(sql, found) for sql in (_DELETE, _DELETE_SESSIONS)]
+            self._run(*deleted, emptied)
 
 
 def _read(row: Row) -> tuple[str, Position]:

@@ -104,10 +104,10 @@ class SqliteSession(Spoilable):
     def run(self, statements: Sequence[SqlStatement]) -> list[int]:
         counts = []
         try:
-            for statement in statements:
+            for sql, rows in statements:
                 before = self._connection.total_changes()
-                if statement.rows:
-                    self._connection.executemany(statement.sql, statement.rows)
+                if rows:
+                    self._connection.executemany(sql, rows)
                 counts.append(self._connection.total_changes() - before)
         except DRIVER_ERRORS as error:
             raise self._health.translate(error) from error

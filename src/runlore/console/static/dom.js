@@ -1,0 +1,153 @@
+// Elements and words. Text reaches the page as text alone, and what nobody would see in it is shown as its code.
+
+const SVG = "http://www.w3.org/2000/svg";
+const SVG_TAGS = new Set(["g", "svg", "rect", "circle", "line", "path", "text"]);
+const CHARS_SHOWN_MAX = 20_000;
+
+/** An element. Attributes that begin with `on` are listeners; false, null and undefined leave one out. */
+export function h(name, attributes = {}, ...inside) {
+  const made = SVG_TAGS.has(name)
+    ? document.createElementNS(SVG, name)
+    : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (key === "value") made.value = value;
+    else made.setAttribute(key, value === true ? "" : String(value));
+  }
+  return fill(made, ...inside);
+}
+
+/** An element with these inside, in place of what was there; null, undefined and false are left out. No text
+    enters the page but here, where what nobody would see in it becomes visible. */
+export function fill(element, ...inside) {
+  const kept = inside.flat(Infinity).filter((each) => each !== null && each !== undefined && each !== false);
+  element.replaceChildren(...kept.flatMap((each) => (each instanceof Node ? each : reveal(String(each), true))));
+  return element;
+}
+
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\u{e0000}-\u{e0fff}]/gu;
+const SIGNS = /[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]/u;
+const PICTURE = /[\p{Extended_Pictographic}\ufe0f\p{Emoji_Modifier}]$/u;
+const JOINING = /[\u0600-\u0dff\u0f00-\u109f\u1700-\u18af\u1900-\u1cff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc]/u;
+
+function isPlain(character, before, after, keepLines) {
+  if (character === "\n") return keepLines;
+  if (character === "\t") return true;
+  if (character === "\u200d" && PICTURE.test(before) && /^\p{Extended_Pictographic}/u.test(after)) return true;
+  if ("\u200c\u200d".includes(character)) return JOINING.test(before) && JOINING.test(after);
+  if (character >= "\ufe00" && character <= "\ufe0f") return /[\p{So}\p{Sm}\p{Po}\p{Pd}\p{Nd}\p{Lo}]$/u.test(before);
+  return SIGNS.test(character);
+}
+
+function codeOf(character) {
+  const code = character.codePointAt(0);
+  if (code < 0x100) return `\\x${code.toString(16).padStart(2, "0")}`;
+  return code < 0x10000 ? `\\u${code.toString(16).padStart(4, "0")}` : `\\U${code.toString(16).padStart(8, "0")}`;
+}
+
+/** A stranger's text as nodes: hidden and reordering characters stand there as marked codes. */
+function reveal(text, keepLines) {
+  if (keepLines && /^[\n\t -~]*$/.test(text)) return [document.createTextNode(text)];
+  const nodes = [];
+  let end = 0;
+  for (const found of text.matchAll(HIDDEN)) {
+    const [character] = found;
+    const at = found.index;
+    const before = text.slice(Math.max(0, at - 2), at);
+    const after = text.slice(at + character.length, at + character.length + 2);
+    if (isPlain(character, before, after, keepLines)) continue;
+    if (at > end) nodes.push(document.createTextNode(text.slice(end, at)));
+    const isLine = character === "\n" || character === "\r";
+    nodes.push(isLine ? document.createTextNode(" ") : h("span", { class: "hidden-sign", title: "a character that is not seen" }, codeOf(character)));
+    end = at + character.length;
+  }
+  nodes.push(document.createTextNode(text.slice(end)));
+  return nodes;
+}
+
+/** What somebody said, apart from the words around it. */
+export function said(text, { lines = false, max = CHARS_SHOWN_MAX } = {}) {
+  const whole = String(text ?? "");
+  const cut = whole.length > max ? `${whole.slice(0, max)}…` : whole;
+  return h("bdi", { class: lines ? "said lines" : "said" }, reveal(cut, lines));
+}
+
+/** The same, with the passages of it that equal `words` marked. */
+export function highlighted(text, words) {
+  const wanted = String(words ?? "").trim();
+  const at = wanted.length > 3 ? text.toLowerCase().indexOf(wanted.toLowerCase()) : -1;
+  if (at < 0) return said(text, { lines: true });
+  const end = at + wanted.length;
+  return h("bdi", { class: "said lines" },
+    reveal(text.slice(0, at), true), h("mark", {}, reveal(text.slice(at, end), true)), reveal(text.slice(end), true));
+}
+
+export const words = (key) => String(key).replaceAll("_", " ");
+export const number = (value) => Number(value).toLocaleString("en");
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${Number(count) === 1 ? one : many}`;
+
+export function when(text) {
+  if (!text) return "-";
+  const moment = new Date(text);
+  const told = moment.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+  return h("time", { datetime: text, title: text }, told);
+}
+
+export const badge = (text, kind = "") => h("span", { class: `badge ${kind}` }, text);
+export const button = (text, onclick, attributes = {}) =>
+  h("button", { type: "button", onclick, ...attributes }, text);
+export const empty = (text) => h("p", { class: "none" }, text);
+export const scopeText = (scope) =>
+  !scope ? "" : scope.kind === "workspace" ? "everywhere" : `${scope.kind} ${scope.id}`;
+
+/** Terms and their descriptions; those without one are left out. */
+export function facts(pairs) {
+  const told = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return h("dl", { class: "facts" }, told.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+export function panel(title, ...inside) {
+  return h("section", { class: "panel" }, title ? h("h2", {}, title) : null, ...inside);
+}
+
+export function fold(title, ...inside) {
+  return h("details", {}, h("summary", {}, title), ...inside);
+}
+
+export function table(heads, rows, { numbers = [] } = {}) {
+  const of = (at) => (numbers.includes(at) ? { class: "number" } : {});
+  return h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "table" }, h("table", {},
+    h("thead", {}, h("tr", {}, heads.map((name, at) => h("th", { scope: "col", ...of(at) }, name)))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, at) => h("td", of(at), cell)))))));
+}
+
+export const json = (value) => h("pre", { class: "json", tabindex: "0" }, said(JSON.stringify(value, null, 2), { lines: true }));
+
+/** A field with its label. */
+export function field(label, control, help) {
+  const id = `field-${(nextId += 1)}`;
+  control.id = id;
+  const told = help ? h("p", { class: "help", id: `${id}-help` }, help) : null;
+  if (told) control.setAttribute("aria-describedby", told.id);
+  return h("div", { class: "field" }, h("label", { for: id }, label), control, told);
+}
+let nextId = 0;
+
+export function choice(options, value, onchange) {
+  const made = h("select", { onchange: () => onchange?.(made.value) },
+    options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
+  made.value = value ?? "";
+  return made;
+}
+
+/** A small plot of bars; the numbers stand beside it for whoever does not see it. */
+export function bars(rows) {
+  const most = Math.max(1, ...rows.map(([, count]) => count));
+  return h("ul", { class: "bars" }, rows.map(([name, count, kind]) => h("li", {},
+    h("span", {}, name),
+    h("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+      h("rect", { width: 100, height: 10, class: "track" }),
+      h("rect", { width: (100 * count) / most, height: 10, class: kind ?? "c1" })),
+    h("b", {}, number(count)))));
+}

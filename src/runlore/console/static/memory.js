@@ -1,0 +1,182 @@
+// Memory: what is stored, how it was found, and of each record how it came to be and what it was used for.
+
+import * as api from "./api.js";
+import { attempt, confirm, go, link, tellProblem } from "./app.js";
+import { badge, button, choice, empty, facts, field, fill, fold, h, json, number, panel, plural, said, scopeText, table, when, words } from "./dom.js";
+
+const LAYERS = [["", "all that prompts use"], ["profile", "profile"], ["semantic", "semantic"], ["procedural", "procedural"], ["episodic", "episodic"], ["working", "working"]];
+const STATES = [["", "in use"], ["constrained", "waiting"], ["superseded", "replaced"], ["tombstoned", "removed"]];
+const STATE_WORDS = { constrained: "waiting", active: "in use", superseded: "replaced", tombstoned: "removed" };
+const PARTS = [["exact", "c3"], ["summary", "c1"], ["metadata", "c2"], ["meaning", "c4"], ["state", "c0"], ["recency", "c0"]];
+const DAYS_BACK = 90;
+const RUNS_READ = 100;
+const READ_AT_ONCE = 6;
+
+export async function show(place, [id]) {
+  return id ? showRecord(place, id) : showSearch(place);
+}
+
+// Search ----------------------------------------------------------------------------------------------------
+
+let last = { query: "", layer: "", state: "", scope: "", back: 0 };
+
+async function showSearch(place) {
+  const query = h("input", { type: "search", value: last.query, autocomplete: "off" });
+  const layer = choice(LAYERS, last.layer, () => search());
+  const state = choice(STATES, last.state, () => search());
+  const scope = h("input", { type: "text", value: last.scope, placeholder: "project:atlas", autocomplete: "off", spellcheck: "false" });
+  const back = h("input", { type: "range", min: 0, max: DAYS_BACK, step: 1, value: last.back });
+  const moment = h("output", {});
+  const found = h("div", { "aria-live": "polite" });
+  let reading;
+  const asOf = () => {
+    const days = Number(back.value);
+    moment.textContent = days ? `as it was ${plural(days, "day")} ago` : "as it is now";
+    return days ? new Date(Date.now() - days * 86_400_000).toISOString() : undefined;
+  };
+  const search = async () => {
+    last = { query: query.value, layer: layer.value, state: state.value, scope: scope.value.trim(), back: back.value };
+    reading?.abort();
+    reading = new AbortController();
+    const asked = { layer: last.layer, state: last.state, scope: last.scope, as_of: asOf(), limit: 50 };
+    const text = last.query.trim();
+    try {
+      const answer = text ? await api.get("/v1/memory/search", { query: text, ...asked }, reading.signal) : await api.get("/v1/memory/records", asked, reading.signal);
+      showFound(found, answer, text);
+    } catch (problem) { tellProblem(problem); }
+  };
+  const form = h("form", { class: "panel", onsubmit: (event) => { event.preventDefault(); search(); } },
+    h("div", { class: "fields" }, field("Search all that was stored", query), field("Layer", layer), field("State", state), field("Scope", scope), h("button", { type: "submit", class: "first" }, "Search")),
+    h("div", { class: "past" }, field("Looked at", back), moment));
+  back.addEventListener("input", asOf);
+  back.addEventListener("change", search);
+  fill(place, h("h1", {}, "Memory"), form, found);
+  asOf();
+  await search();
+  query.focus({ preventScroll: true });
+  return { leave: () => reading?.abort() };
+}
+
+function showFound(found, answer, text) {
+  const note = answer.remark ? h("p", { class: "none" }, said(answer.remark)) : null;
+  if (!answer.items.length) { fill(found, note, empty(text ? "Nothing was found." : "Nothing is stored there.")); return; }
+  fill(found, note, h("ol", { class: "results" }, answer.items.map((each) => h("li", {},
+    h("p", { class: "badges" }, badge(words(each.kind)), badge(STATE_WORDS[each.state], each.state === "active" ? "" : "plain"), each.standing ? badge("in every prompt") : null, each.provenance.untrusted || each.provenance.needs_review ? badge("from outside", "taint") : null),
+    h("a", { class: "title", href: `#/memory/${encodeURIComponent(each.record_id)}` }, said(each.summary, { max: 400 })),
+    h("p", { class: "where" }, said(scopeText(each.scope)), " · ", when(each.published_at ?? each.created_at)),
+    each.score_parts ? score(each) : null))));
+}
+
+function score(hit) {
+  const parts = Object.entries(hit.score_parts).filter(([, points]) => points > 0);
+  const sum = parts.reduce((all, [, points]) => all + points, 0) || 1;
+  let at = 0;
+  const kindOf = (name) => PARTS.find(([each]) => each === name)?.[1] ?? "c0";
+  return h("div", {}, h("svg", { class: "partsvg", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, parts.map(([name, points]) => {
+    const width = (100 * points) / sum;
+    at += width;
+    return h("rect", { x: at - width, width, height: 4, class: kindOf(name) });
+  })), h("ul", { class: "legend" }, h("li", {}, `score ${number(hit.score)}`), parts.map(([name, points]) => h("li", {}, `${words(name)} ${number(points)}`))));
+}
+
+// One record ------------------------------------------------------------------------------------------------
+
+async function showRecord(place, id) {
+  const at = api.path("memory", "records", id);
+  const draw = async () => {
+    const [record, history] = await Promise.all([api.get(at), api.get(`${at}/history`)]);
+    fill(place, h("p", {}, link("← Memory", "memory")), h("h1", { class: "claim" }, said(record.summary || "Forgotten", { lines: true })),
+      h("div", { class: "grid" },
+        panel("What it is", about(record), acts(record, draw)),
+        panel("How it came to be", h("ol", { class: "timeline" }, history.items.map(event))),
+        panel("What it has to do with", await lineage(record)),
+        panel("Prompts it stood in", prompts(record)),
+        record.evidence_refs.length ? panel("Evidence", h("ul", { class: "evidence" }, record.evidence_refs.map((each) => h("li", {}, each.run_id ? link(each.run_id, "sessions", record.source.session_id ?? "-", each.run_id) : said(each.artifact_id ?? ""), each.event_number ? h("span", {}, `event ${each.event_number}`) : null, each.note ? h("span", {}, said(each.note)) : null)))) : null),
+      fold("All fields", json(record)));
+  };
+  await draw();
+}
+
+function about(record) {
+  const review = record.automation_review;
+  return facts([
+    ["State", badge(STATE_WORDS[record.state], record.state === "active" ? "" : "plain")], ["Kind", words(record.kind)], ["Layer", record.layer],
+    ["Where it holds", said(scopeText(record.scope))], ["Tier", record.publish_tier], ["Verified", words(record.verification_status)],
+    ["Sure to", `${record.confidence} of 100`], ["Said by", said(record.source.agent ?? record.created_by)], ["Decided by", record.policy_actor ? said(record.policy_actor) : null],
+    ["Helped, wrong", `${record.feedback.helped}, ${record.feedback.wrong}`], ["Expires", record.expires_at ? when(record.expires_at) : null],
+    ["From outside", record.provenance.sources.length ? said(record.provenance.sources.join(", ")) : null], ["The policy", review ? said(`${words(review.action)}: ${review.reason}`) : null],
+    ["The judge", review?.judge ? said(review.judge.failure || review.judge.reason) : null]]);
+}
+
+function acts(record, draw) {
+  const id = record.record_id;
+  const act = (name, at, body, done) => button(name, async () => { if (await attempt(() => api.post(at, body), done)) draw(); });
+  const revision = { expected_revision: record.revision };
+  return h("div", { class: "acts" },
+    record.state === "constrained" ? link("Decide in the inbox", "inbox", id) : null,
+    record.state === "active" && record.layer !== "working" ? act("Take it back", api.path("memory", "records", id, "rollback"), { ...revision, restore_sources: true }, "Taken back; what it had replaced is in use again.") : null,
+    record.state === "superseded" ? act("Use it again", api.path("memory", "records", id, "restore"), revision, "In use again.") : null,
+    button("Forget it…", () => forget(id), { class: "danger" }));
+}
+
+/** What would be erased is shown before anything is. */
+export async function forget(id) {
+  const at = api.path("memory", "records", id, "forget");
+  const told = await attempt(() => api.post(at, { dry_run: true }));
+  if (!told) return;
+  const counts = [["record", told.records.length], ["session", told.sessions.length], ["run", told.runs.length], ["event", told.events], ["artifact", told.artifacts], ["request", told.requests]].filter(([, count]) => count);
+  const left = [...told.exports_left, ...told.backups_left];
+  const isSure = await confirm("Forget this for good?", h("div", {},
+    h("p", {}, `Erased would be ${counts.map(([name, count]) => plural(count, name)).join(", ") || "nothing"}. This cannot be undone.`),
+    h("ul", {}, told.records.slice(0, 20).map((each) => h("li", {}, said(each.summary, { max: 200 })))),
+    left.length ? h("p", { class: "outside" }, "A copy may be left in: ", said(left.join(", "))) : null), "Forget it");
+  if (isSure && (await attempt(() => api.post(at, {}), "Forgotten."))) go("memory");
+}
+
+function event(each) {
+  const changes = Object.entries(each.changes).filter(([name]) => !["revision", "record_id"].includes(name));
+  return h("li", {}, h("b", {}, words(each.move)), " ", h("span", { class: "where" }, "by ", said(each.actor), " · ", when(each.at)),
+    each.reason ? h("p", {}, said(each.reason)) : null,
+    each.from_state ? h("p", { class: "where" }, changes.slice(0, 8).map(([name]) => words(name)).join(", ")) : null,
+    fold("What changed", json(Object.fromEntries(changes))));
+}
+
+const RELATIONS = [["supersedes", "it replaced"], ["superseded_by", "replaced it"], ["duplicate_of", "says the same"], ["both_hold", "holds beside it"], ["sources", "it came from"]];
+
+/** The records around this one: what it replaced on the left, what replaced it on the right. */
+async function lineage(record) {
+  const named = { ...record, sources: record.source.record_ids };
+  const near = RELATIONS.flatMap(([key, told]) => [named[key] ?? []].flat().map((id) => [id, told, key === "superseded_by" ? 1 : -1]));
+  if (!near.length) return empty("It replaces nothing, and nothing replaces it.");
+  const told = await Promise.all(near.slice(0, 12).map(async ([id, how, side]) => [id, how, side, await api.get(api.path("memory", "records", id)).catch(() => null)]));
+  const height = Math.max(1, told.filter(([, , side]) => side < 0).length, told.filter(([, , side]) => side > 0).length) * 50;
+  const places = { "-1": 0, 1: 0 };
+  const lines = told.map(([, , side]) => { const y = (places[side] += 1) * 50 - 25; return h("line", { x1: 220, y1: height / 2, x2: side < 0 ? 110 : 330, y2: y }); });
+  places[-1] = places[1] = 0;
+  const box = (x, y, text, isIt) => h("g", isIt ? { class: "it" } : {}, h("rect", { x: x - 65, y: y - 16, width: 130, height: 32, rx: 8 }), h("text", { x, y: y + 4, "text-anchor": "middle" }, text));
+  const boxes = told.map(([, how, side]) => box(side < 0 ? 70 : 370, (places[side] += 1) * 50 - 25, how));
+  return h("div", {}, h("svg", { class: "lineage", viewBox: `0 0 440 ${height}`, "aria-hidden": "true" }, lines, boxes, box(220, height / 2, "this one", true)),
+    h("ul", { class: "evidence" }, told.map(([id, how, , found]) => h("li", {}, h("b", {}, `${how}: `), link(id, "memory", id), found ? [" ", said(found.summary, { max: 160 })] : " (forgotten)"))));
+}
+
+/** Which of the newest runs were given it, and how they ended: their receipts are looked through when asked. */
+function prompts(record) {
+  const found = h("div", {}, h("p", { class: "none" }, `Looks through what the newest ${RUNS_READ} runs were given.`));
+  const look = button("Look", async () => {
+    look.disabled = true;
+    const rows = [];
+    const runs = await attempt(() => api.pages("/v1/runs", { limit: RUNS_READ }, RUNS_READ));
+    const left = [...(runs ?? [])];
+    const work = async () => {
+      for (let run = left.shift(); run; run = left.shift()) {
+        const told = await api.get(api.path("runs", run.run_id, "receipt")).catch(() => null);
+        const section = told?.receipt?.sections.find((each) => each.entries.some((entry) => entry.source_id === record.record_id));
+        if (section) rows.push([link(run.request.slice(0, 90) || run.run_id, "sessions", run.session_id, run.run_id), words(section.name), badge(words(run.status), run.status === "failed" ? "bad" : "plain"), when(run.opened_at)]);
+      }
+    };
+    await Promise.all(Array.from({ length: READ_AT_ONCE }, work));
+    fill(found, rows.length ? table(["Asked", "Given as", "Ended", "When"], rows) : empty(`None of the newest ${plural(runs?.length ?? 0, "run")} was given it.`));
+    look.disabled = false;
+  });
+  return h("div", {}, found, look);
+}

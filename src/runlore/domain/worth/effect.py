@@ -1,0 +1,121 @@
+"""The difference that a record makes: runs that were given it against runs from which it was held back.
+
+Each run's points, less what its group's earlier runs lead one to expect, are weighted by the known share
+that is held back. The mean of that is the effect, whatever the runs were about: the hash decided, nothing
+else. The
+interval is an empirical-Bernstein confidence sequence. It holds at all times at once, so looking often costs
+nothing, and stopping when one likes what one sees does no harm.
+"""
+
+import math
+from collections.abc import Iterable
+from enum import StrEnum
+
+from runlore.domain.lazy import dataclass
+from runlore.domain.worth.outcome import POINTS_MAX
+
+# How often the interval may ever miss the truth, for one record.
+ERROR_RATE = 0.05
+# Fewer runs than this without it say nothing, whatever the interval.
+HELD_MIN = 10
+# So many runs' worth of doubt in the expectation for a group, and in the first variance.
+_PRIOR_RUNS = 4
+_PRIOR_MEAN = 0.7
+_PRIOR_VARIANCE = 0.1
+
+
+class Worth(StrEnum):
+    """What can be said of a record's worth."""
+
+    HELPS = "helps"
+    HARMS = "harms"
+    NO_DIFFERENCE = "no difference seen yet"
+    TOO_FEW = "too few runs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialRun:
+    """One run that would have been given a record or a skill: whether it was held back, and from which
+    share of runs; whether the run used it; how it went, None until that is settled. `group` is whose runs it
+    is
+    compared with."""
+
+    source_id: str = ""
+    held_back: bool
+    percent: int
+    points: int | None
+    group: str = ""
+    used: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """The difference in points, and the interval in which it lies."""
+
+    given: int
+    held_back: int
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def worth(self) -> Worth:
+        if self.held_back < HELD_MIN:
+            return Worth.TOO_FEW
+        if self.low > 0:
+            return Worth.HELPS
+        return Worth.HARMS if self.high < 0 else Worth.NO_DIFFERENCE
+
+    @property
+    def sentence(self) -> str:
+        """What a person is told of an effect that is sure; empty for any other."""
+        least, most = sorted((abs(round(self.low)), abs(round(self.high))))
+        runs = f"in {self.given:,} runs with it and {self.held_back:,} without"
+        if self.worth is Worth.HARMS:
+            return f"runs go worse with it, by {least} to {most} of 100 points, {runs}: revoke it?"
+        if self.worth is Worth.HELPS:
+            return f"runs go better with it, by {least} to {most} of 100 points, {runs}: let it stand in all?"
+        return ""
+
+
+def estimate_effect(runs: Iterable[TrialRun], *, error_rate: float = ERROR_RATE) -> Effect:
+    """The effect of a record on runs, in the order in which their outcomes became known. Runs from which
+    nothing could have been held back, and those that are not settled, say nothing."""
+    given = held_back = 0
+    bound = math.log(2 / error_rate)
+    sum_weights = sum_values = sum_penalties = 0.0
+    mean, variance_sum = 0.0, _PRIOR_VARIANCE * _PRIOR_RUNS
+    groups: dict[str, tuple[float, int]] = {}
+    for run in runs:
+        if run.points is None or not run.percent:
+            continue
+        share, points = run.percent / 100, run.points / POINTS_MAX
+        total, count = groups.get(run.group, (0.0, 0))
+        expected = (_PRIOR_MEAN * _PRIOR_RUNS + total) / (_PRIOR_RUNS + count)
+        groups[run.group] = total + points, count + 1
+        weight = -1 / share if run.held_back else 1 / (1 - share)
+        value = (points - expected) * weight
+        # No value lies further than this below or above what is expected of it.
+        reach = 1 / share + 1
+        number = given + held_back + 1
+        variance = variance_sum / (number - 1 + _PRIOR_RUNS)
+        step = min(math.sqrt(2 * bound / (variance * number * math.log(1 + number))), 1 / (2 * reach))
+        scaled = step * reach
+        penalty = (-math.log1p(-scaled) - scaled) / reach**2
+        sum_weights += step
+        sum_values += step * value
+        sum_penalties += penalty * (value - mean) ** 2
+        given, held_back = given + (not run.held_back), held_back + run.held_back
+        variance_sum += (value - mean) ** 2
+        mean += (max(-1.0, min(1.0, value)) - mean) / (number + _PRIOR_RUNS)
+    if not sum_weights:
+        return Effect(given=given, held_back=held_back, difference=0, low=-POINTS_MAX, high=POINTS_MAX)
+    middle, width = sum_values / sum_weights, (sum_penalties + bound) / sum_weights
+    low, high = max(-1.0, middle - width), min(1.0, middle + width)
+    return Effect(
+        given=given,
+        held_back=held_back,
+        difference=POINTS_MAX * max(-1.0, min(1.0, middle)),
+        low=POINTS_MAX * low,
+        high=POINTS_MAX * high,
+    )

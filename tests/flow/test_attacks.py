@@ -1,0 +1,56 @@
+"""Attacks that no rule was written for, and honest work that looks like them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runlore.config.settings import Settings
+from tests.fakes import ScriptedModels
+from tests.flow.attacks import ATTACKS, HONEST_WORK, KNOWN_OPEN, Attack, succeeds
+from tests.flow.poisoning import Obeying, embolden
+from tests.world import World
+
+pytestmark = pytest.mark.req("TNT-5", "TNT-6", "TNT-7")
+
+# Some of them with every whole run, the others where there is time.
+OFTEN = 3
+
+
+@pytest.fixture
+def obeying() -> Obeying:
+    """A model that does what the attacker wants."""
+    return Obeying()
+
+
+@pytest.fixture
+def world(tmp_path: Path, obeying: Obeying) -> Iterator[World]:
+    """A Runlore with the boldest policy."""
+    made = World(Settings(state_root=str(tmp_path / "home")))
+    made.parts = replace(made.parts, models=ScriptedModels(obeying.scripted))
+    embolden(made)
+    yield made
+    made.close()
+
+
+def sampled(attacks: Sequence[Attack]) -> list[object]:
+    """Every third as it is, the others for soak."""
+    marks = [() if place % OFTEN == 0 else (pytest.mark.soak,) for place in range(len(attacks))]
+    return [pytest.param(each, id=each.name, marks=mark) for each, mark in zip(attacks, marks, strict=True)]
+
+
+@pytest.mark.parametrize("attack", sampled([each for each in ATTACKS if each.name not in KNOWN_OPEN]))
+def test_an_attack_gets_nothing_into_a_prompt_or_a_skill(
+    world: World, obeying: Obeying, attack: Attack
+) -> None:
+    assert not succeeds(world, obeying, attack, number=10)
+
+
+@pytest.mark.parametrize("work", sampled(HONEST_WORK))
+def test_honest_work_is_suggested_without_a_mark(world: World, obeying: Obeying, work: Attack) -> None:
+    assert succeeds(world, obeying, work, number=10)
+
+
+def test_what_is_known_to_be_open_is_told_by_its_name() -> None:
+    assert {each.name for each in ATTACKS} >= KNOWN_OPEN.keys()

@@ -1,0 +1,135 @@
+"""Every page for everybody: on a phone and on a wide screen, light and dark, to a screen reader, and whatever
+strangers have written."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from runlore.config.settings import Settings
+from tests.surfaces.api_client import Api, path_of
+from tests.surfaces.api_filled import Filled
+from tests.surfaces.console.walks import Walk, console_on, open_run, publish, say, settle, walking
+
+pytestmark = pytest.mark.req("CON-6", "CON-8")
+
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+WIDTHS = (360, 1280, 2560)
+# What a screen reader and the eye need of a page; what is wrong with it, in words.
+FAULTS = (Path(__file__).parent / "faults.js").read_text()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+    """Something of everything, with a conflict and a run that was given memory."""
+    home = str(tmp_path_factory.mktemp("pages") / "runlore")
+    with console_on(Settings(state_root=home)) as api:
+        made = Filled(api)
+        publish(api, say(api, "The staging port is 8080"))
+        say(api, "The staging port is 9090")
+        open_run(api, "given", "given-1", "Which staging port do we use?")
+        settle(api)
+        yield made
+
+
+def places(filled: Filled) -> list[str]:
+    """Every page that there is."""
+    run = f"sessions/{quote(filled.session, safe='')}/{quote(filled.run, safe='')}"
+    return [
+        *("inbox", "overview", "memory", f"memory/{filled.learning}", "sessions"),
+        *(f"sessions/{quote(filled.session, safe='')}", run, "sessions/given/given-1", "skills"),
+        *("skills/library", f"skills/library/{filled.skill}", "skills/rollout"),
+        *(f"skills/rollout/{filled.promoted}", "skills/curation", "policy", "policy/retention"),
+    ]
+
+
+def is_drawn(page: Page) -> None:
+    """It has been read whole: nothing says that it is being loaded."""
+    expect(page.get_by_text("Loading…")).to_have_count(0)
+    page.wait_for_load_state("networkidle")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_page_is_whole_and_can_be_read_by_everybody(
+    chromium: Browser, filled: Filled, scheme: Literal["light", "dark"]
+) -> None:
+    """At each width: nothing is wider than the window, controls have names, text has contrast."""
+    with walking(chromium, filled.api, color_scheme=scheme) as walk:
+        for place in places(filled):
+            walk.go(place)
+            is_drawn(walk.page)
+            for width in WIDTHS:
+                walk.page.set_viewport_size({"width": width, "height": 900})
+                assert not walk.page.evaluate(FAULTS), (place, width)
+                walk.check()
+
+
+def test_what_is_wrong_with_a_page_is_seen(chromium: Browser) -> None:
+    """The check itself: it finds what it is there for."""
+    page = chromium.new_page()
+    page.set_content(
+        "<html lang=en><main><h1>a</h1><h3>b</h3><button></button><ul><p>c</p></ul>"
+        "<p id=x style='color: #999; background: #fff'>pale</p><p id=x aria-labelledby=y>d</p></main>"
+    )
+    told = " ".join(page.evaluate(FAULTS))
+    page.close()
+    for fault in ("has no name", "level 3 follows", "is no item", "contrast of", "stands twice", "names y"):
+        assert fault in told
+
+
+PAYLOADS = (
+    '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>\'"&amp;</bdi></main>',
+    "javascript:window.hacked=1 url(http://evil.example/x.png) </style><style>body{display:none}",
+    "\u202eno eyes\u2066 \u200b\u200d\ufeff \x1b[31m \x07 \U000e0041",
+    "W" * 3_000,
+    "Z\u0338\u0337\u0351" * 200,
+    "${alert(1)} {{7*7}} %3Cscript%3E ../../etc #/inbox?x=1&y=2",
+)
+
+
+def hostile(filled: Api, payload: str, number: int) -> None:
+    """The payload wherever a stranger's text can come from."""
+    api = filled
+    session, run = f"s{number} {payload[:80]}", f"r{number}"
+    body = {"session_id": f"h{number}", "title": payload[:100], "agent": payload[:40].strip() or "x"}
+    api.post("/v1/sessions", body, status=201)
+    api.post(path_of("v1", "sessions", f"h{number}", "runs"), {"run_id": run, "request": payload}, status=201)
+    events: list[dict[str, Any]] = [
+        {"type": "assistant_message", "text": payload},
+        {"type": "tool_call", "call_id": "c1", "name": "shell", "arguments": {"command": payload}},
+        {"type": "tool_result", "call_id": "c1", "output": payload, "exit_code": 1, "source": payload[:90]},
+    ]
+    api.post(path_of("v1", "runs", run, "events"), {"events": events}, status=201)
+    reference = {"run_id": run, "event_number": 3, "note": payload[:200]}
+    say(api, f"{session} {payload}"[:1_500], evidence_refs=[reference])
+
+
+@pytest.mark.req("CON-7")
+def test_no_text_of_a_stranger_does_anything(chromium: Browser, embedded_served: Api) -> None:
+    """No script runs, no request leaves, and the layout holds, in every field that is shown."""
+    for number, payload in enumerate(PAYLOADS):
+        hostile(embedded_served, payload, number)
+    settle(embedded_served)
+    with walking(chromium, embedded_served, viewport={"width": 360, "height": 800}) as walk:
+        for place in hostile_places(walk):
+            walk.go(place)
+            is_drawn(walk.page)
+            walk.check()
+            assert walk.page.evaluate("window.hacked === undefined"), place
+            hidden = walk.page.evaluate(
+                r"/[\u202a-\u202e\u2066-\u2069\u200b\x07\x1b]/.test(document.body.textContent)"
+            )
+            assert not hidden, f"something that nobody sees is shown as it is: {place}"
+
+
+def hostile_places(walk: Walk) -> Iterator[str]:
+    waiting = walk.api.get("/v1/inbox", limit=100)["items"]
+    yield from (f"inbox/{each['id']}" for each in waiting)
+    yield from (f"memory/{each['id']}" for each in waiting)
+    yield from ("memory", "sessions", "overview")
+    for run in walk.api.get("/v1/runs", limit=100)["items"]:
+        yield f"sessions/{run['session_id']}"
+        yield f"sessions/{run['session_id']}/{quote(run['run_id'], safe='')}"

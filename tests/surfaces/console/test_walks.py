@@ -1,0 +1,214 @@
+"""Walks through memory, sessions, skills and policies: what is shown there, and every act."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from runlore.config.settings import Settings
+from runlore.domain.agent.approval import ApprovalId
+from tests.surfaces.agent_runs import MARKER, agent_api, session, started
+from tests.surfaces.api_client import Api, Json, path_of
+from tests.surfaces.api_filled import Filled
+from tests.surfaces.console.walks import ask, mounts, open_run, publish, say, settle, state, walking
+from tests.surfaces.rollout_things import SKILL, done, procedure, promote
+
+pytestmark = pytest.mark.req("CON-8")
+
+
+@pytest.mark.req("CON-2")
+def test_a_record_is_found_traced_taken_back_and_forgotten(chromium: Browser, served: Api) -> None:
+    """Its score has parts, its page tells how it came to be, what it replaced and which prompt it stood in;
+    forgetting says first what would be erased."""
+    old = publish(served, say(served, "The staging port is 8080"))
+    new = say(served, "The staging port is 9090")
+    settle(served)
+    served.post(path_of("v1", "review", new, "confirm"), {"supersedes": old})
+    open_run(served, "talk", "talk-1", "Which staging port do we use?")
+    with walking(chromium, served) as walk:
+        page = walk.page
+        walk.go("memory")
+        page.get_by_label("Search all that was stored").fill("staging port")
+        walk.press("Enter")
+        expect(page.locator(".legend")).to_contain_text("summary")
+        expect(page.locator(".results .title")).to_have_text(["The staging port is 9090"])
+        page.get_by_label("State").select_option("superseded")
+        expect(page.locator(".results .title")).to_have_text(["The staging port is 8080"])
+        page.get_by_label("State").select_option("")
+        page.get_by_label("Looked at").fill("3")
+        expect(page.get_by_text("as it was 3 days ago")).to_be_visible()
+        expect(page.get_by_text("Nothing was found.")).to_be_visible()
+        page.get_by_label("Looked at").fill("0")
+        page.locator(".results .title").click()
+
+        expect(page.locator(".timeline")).to_contain_text("propose")
+        expect(page.locator(".lineage + ul")).to_contain_text("it replaced: ")
+        page.get_by_role("button", name="Look").click()
+        expect(page.get_by_role("link", name="Which staging port do we use?")).to_be_visible()
+        page.get_by_role("button", name="Take it back").click()
+        expect(page.locator(".note")).to_contain_text("Taken back")
+        assert (state(served, old), state(served, new)) == ("active", "tombstoned")
+
+        walk.go(f"memory/{old}")
+        page.get_by_role("button", name="Forget it…").click()
+        expect(page.get_by_role("dialog")).to_contain_text("The staging port is 8080")
+        page.get_by_role("button", name="Cancel").click()
+        assert served.get(path_of("v1", "memory", "records", old))["summary"]
+        page.get_by_role("button", name="Forget it…").click()
+        page.get_by_role("button", name="Forget it", exact=True).click()
+        expect(page.locator(".note")).to_have_text(re.compile("Forgotten"))
+    assert not served.get(path_of("v1", "memory", "records", old))["summary"]
+
+
+@pytest.mark.req("CON-3")
+def test_a_run_is_followed_and_what_it_asks_is_answered(chromium: Browser, embedded_served: Api) -> None:
+    """Its page tells what its prompt was given, goes on as the journal does, and an approval is given there
+    while the agent waits."""
+    api = embedded_served
+    publish(api, say(api, "The staging port is 8080"))
+    open_run(api, "talk", "talk-1", "Which staging port do we use?")
+    asked = ask(api, "talk", "talk-1")
+    with walking(chromium, api) as walk:
+        page = walk.page
+        walk.go("sessions")
+        page.get_by_role("link", name="talk").click()
+        page.get_by_label("An input; it is not sent").fill("staging port?")
+        page.get_by_role("button", name="Show").click()
+        expect(page.locator(".section pre")).to_contain_text("The staging port is 8080")
+        expect(page.get_by_text("Nothing was left out.")).to_be_visible()
+        page.get_by_role("link", name="Which staging port do we use?").click()
+        expect(page.locator(".section pre")).to_contain_text("The staging port is 8080")
+        expect(page.locator(".asked .json")).to_contain_text("make deploy")
+        page.get_by_role("button", name="Allow it").click()
+        expect(page.locator(".asked")).to_have_count(0)
+        assert str(api.operations.get_approval(ApprovalId(asked)).state) == "approved"
+        events = {"events": [{"type": "assistant_message", "text": "You use port 8080."}]}
+        api.post(path_of("v1", "runs", "talk-1", "events"), events, status=201)
+        expect(page.locator(".timeline")).to_contain_text("You use port 8080.")
+        api.post(path_of("v1", "runs", "talk-1", "finish"), {"status": "completed"})
+        expect(page.locator(".badges")).to_contain_text("completed")
+
+
+@pytest.mark.req("CON-3")
+def test_an_agent_that_asks_goes_on_with_the_answer(
+    chromium: Browser, clean_home: Path, tmp_path: Path
+) -> None:
+    """Runlore's own agent waits for a person; the question appears on the open page, and what it does with
+    the answer, too."""
+    settings = Settings(state_root=str(clean_home / "runlore"))
+    with agent_api(settings, mounts=mounts) as (api, _), walking(chromium, api) as walk:
+        page = walk.page
+        run_id = started(api, session(api, tmp_path), "?Which colour")
+        walk.go(f"sessions/-/{run_id}")
+        page.get_by_label("Your answer").fill("green")
+        page.get_by_role("button", name="Answer").click()
+        expect(page.locator(".timeline")).to_contain_text("It came to: green")
+        expect(page.locator(".badges")).to_contain_text("completed")
+
+
+@pytest.mark.req("CON-4")
+def test_suggestions_are_saved_and_skills_deleted_and_restored(
+    chromium: Browser, embedded_served: Api
+) -> None:
+    """A skipped suggestion comes back and is saved once it was read; curation says what it would do."""
+    api = embedded_served
+    filled = Filled(api)
+    with walking(chromium, api) as walk:
+        page = walk.page
+        walk.go("skills")
+        page.get_by_text("Skipped: 1 suggestion").click()
+        page.get_by_role("button", name="Suggest it again").click()
+        page.get_by_label("I have read it").check()
+        page.get_by_role("button", name="Save it as a skill").click()
+        expect(page.get_by_text("No suggestion waits.")).to_be_visible()
+
+        walk.go("skills/library")
+        page.get_by_role("link", name=filled.skill).click()
+        page.get_by_role("button", name="Delete it").click()
+        page.get_by_role("button", name="Restore it").click()
+        expect(page.get_by_role("button", name="Delete it")).to_be_visible()
+        walk.go("skills/curation")
+        expect(page.get_by_role("heading", name="What would be tidied up")).to_be_visible()
+
+
+@pytest.mark.req("CON-4")
+def test_a_procedure_goes_to_a_skill_out_of_use_and_back(
+    chromium: Browser, clean_home: Path, tmp_path: Path
+) -> None:
+    """Each step is taken where its evidence allows it; what is refused says why, and changes nothing."""
+    settings = Settings(state_root=str(clean_home / "runlore"))
+    with agent_api(settings, mounts=mounts) as (api, _), walking(chromium, api) as walk:
+        page = walk.page
+        promote(api, procedure(api))
+        promote(api, str(done_skill(api)["source_record_id"]), instructions="Run the tests. Tag and push it.")
+        walk.go("skills/rollout")
+        page.get_by_role("link", name=SKILL).click()
+        expect(page.locator(".beside .added")).to_have_text("Run the tests. Tag and push it.")
+        expect(page.locator(".beside .removed")).to_have_text("Run the tests. Tag it.")
+        page.get_by_role("button", name="On to verified").click()
+        expect(page.locator(".note.bad")).to_be_visible()
+        record(api, "verification", working_folder=str(tmp_path))
+        page.reload()
+        page.get_by_role("button", name="On to verified").click()
+        page.get_by_label("Percent of sessions").fill("100")
+        page.get_by_role("button", name="On to canary").click()
+        expect(page.locator(".facts")).to_contain_text("100 % of sessions")
+        record(api, "canary", session_id=session(api, tmp_path))
+        page.reload()
+        expect(page.locator(".facts")).to_contain_text("1 of 1 succeeded, 100 %")
+        page.get_by_role("button", name="On to active").click()
+        expect(page.locator("h2 .badge").first).to_have_text("active")
+        page.get_by_role("button", name="Revoke it…").click()
+        page.get_by_role("button", name="Revoke it", exact=True).click()
+        expect(page.locator("h2 .badge").first).to_have_text("revoked")
+        page.get_by_role("button", name="Roll back").click()
+        expect(page.locator("h2 .badge").first).to_have_text("active")
+        assert done_skill(api)["status"] == "active"
+
+
+def done_skill(api: Api) -> Json:
+    return api.get(path_of("v1", "learning-skills", SKILL))
+
+
+def record(api: Api, kind: str, **where: str) -> None:
+    """The result of a trial, which the model ends well."""
+    run = done(api, "trial", {"input": "Release 1.2", "wait": True, **where}, status=201)
+    told = {"kind": kind, "run_id": run["run_id"], "expected_output_contains": MARKER}
+    done(api, "rollout-result", told)
+
+
+@pytest.mark.req("CON-5")
+def test_a_policy_is_tried_put_and_rolled_back(chromium: Browser, embedded_served: Api) -> None:
+    """A mistake is told at its field, the dry run stands beside what is in force, and what was comes back."""
+    api = embedded_served
+    say(api, "The staging port is 8080")
+    settle(api)
+    with walking(chromium, api) as walk:
+        page = walk.page
+        walk.go("policy")
+        expect(page.get_by_text("How far automation goes")).to_be_visible()
+        page.get_by_label("default action").select_option("reject")
+        page.get_by_role("button", name="What would it do?").click()
+        expect(page.get_by_role("heading", name="it would differ 1 time")).to_be_visible()
+        expect(page.locator(".added")).to_contain_text("reject")
+        page.get_by_label("rules").fill(
+            '[{"name": "all", "action": "publish_active", "min_confidence": 900}]'
+        )
+        page.get_by_role("button", name="Put it in force").click()
+        expect(page.get_by_label("rules")).to_have_attribute("aria-invalid", "true")
+        page.get_by_label("rules").fill("[")
+        page.get_by_role("button", name="Put it in force").click()
+        expect(page.locator(".field .error:visible")).to_contain_text("is not JSON")
+        page.get_by_label("rules").fill("[]")
+        page.get_by_role("button", name="Put it in force").click()
+        expect(page.locator(".note")).to_contain_text("Revision 1 is in force")
+        page.get_by_label("default action").select_option("manual_review")
+        page.get_by_role("button", name="Put it in force").click()
+        expect(page.get_by_text("Revision 2", exact=True)).to_be_visible()
+        page.get_by_text("What it changed").first.click()
+        expect(page.locator(".section .added").first).to_contain_text("manual_review")
+        page.get_by_role("button", name="Go back to it").click()
+        expect(page.get_by_text("Revision 3", exact=True)).to_be_visible()
+        expect(page.get_by_label("default action")).to_have_value("reject")
+    assert api.get("/v1/policies/learning")["policy"]["publication"]["default_action"] == "reject"

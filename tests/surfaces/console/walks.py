@@ -1,0 +1,135 @@
+"""A person at the console: a page in a real browser on a served Runlore, and what always has to be true."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from playwright.sync_api import Browser, Page, expect
+
+from runlore.api.serve import MountedApp
+from runlore.config.settings import Settings
+from runlore.console.pages import Console
+from runlore.daemon.process.browser_sessions import make_code
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from tests.surfaces.api_client import Api, path_of, serving
+from tests.waiting import PATIENCE_S
+
+expect.set_options(timeout=1_000 * PATIENCE_S)
+# What a refused call leaves in the browser's own log, which says nothing about the page.
+_REFUSED = "Failed to load resource"
+
+
+def mounts() -> Mapping[str, MountedApp]:
+    """The console as the daemon has it."""
+    console = Console()
+    return dict.fromkeys(console.paths, console)
+
+
+@contextmanager
+def console_on(settings: Settings) -> Iterator[Api]:
+    """A served Runlore with its console."""
+    with serving(settings, mounts=mounts) as api:
+        yield api
+
+
+class Walk:
+    """One person with one page; whatever happens, no script fails and nothing is asked of another host."""
+
+    def __init__(self, api: Api, page: Page) -> None:
+        self.api, self.page = api, page
+        self.address = f"http://127.0.0.1:{api.port}"
+        self.elsewhere: list[str] = []
+        self.errors: list[str] = []
+        page.set_default_timeout(1_000 * PATIENCE_S)
+        page.on("request", lambda each: self._note_request(each.url))
+        page.on("pageerror", lambda each: self.errors.append(str(each)))
+        page.on("console", lambda each: self._note_line(each.type, each.text))
+
+    def _note_request(self, url: str) -> None:
+        if not url.startswith(f"{self.address}/"):
+            self.elsewhere.append(url)
+
+    def _note_line(self, kind: str, text: str) -> None:
+        if kind == "error" and not text.startswith(_REFUSED):
+            self.errors.append(text)
+
+    def log_in(self) -> None:
+        """With a link, as `runlore console` prints it."""
+        code = make_code(self.api.settings.state_root, datetime.now(UTC))
+        self.page.goto(f"{self.address}/#login={code}")
+        expect(self.page.get_by_role("navigation")).to_be_visible()
+
+    def go(self, place: str) -> None:
+        """Another page of the console, when it is there."""
+        self.page.goto(f"{self.address}/#/{place}")
+        expect(self.page.locator("main h1")).to_be_visible()
+
+    def go_without_waiting(self, place: str) -> None:
+        self.page.evaluate("place => { location.hash = place; }", f"#/{place}")
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def check(self) -> None:
+        """Nothing failed, nothing was asked of another host, and nothing is wider than the window."""
+        assert not self.errors
+        assert not self.elsewhere
+        assert self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@contextmanager
+def walking(chromium: Browser, api: Api, **context: Any) -> Iterator[Walk]:
+    """Somebody who has logged in; at the end everything has to be in order."""
+    with chromium.new_context(**context) as opened:
+        walk = Walk(api, opened.new_page())
+        walk.log_in()
+        yield walk
+        walk.check()
+
+
+def say(api: Api, content: str, **more: Any) -> str:
+    """A candidate's id."""
+    body = {"kind": "fact", "content": content, **more}
+    return str(api.post("/v1/learning-candidates", body, status=201)["record_id"])
+
+
+def publish(api: Api, record_id: str) -> str:
+    """A learning's id."""
+    return str(api.post(path_of("v1", "learning-candidates", record_id, "publish"))["record_id"])
+
+
+def settle(api: Api) -> None:
+    """Do what waits in the background: a candidate is reviewed before a person looks at it."""
+    api.post("/v1/jobs/work", {"limit": 500})
+
+
+def state(api: Api, record_id: str) -> str:
+    return str(api.get(path_of("v1", "memory", "records", record_id))["state"])
+
+
+def ask(api: Api, session: str, run: str) -> str:
+    """The id of what an open run waits for."""
+    parts = api.service.parts
+    approval = Approval(
+        approval_id=ApprovalId(f"ask-{run}"),
+        run_id=RunId(run),
+        session_id=SessionId(session),
+        kind=ApprovalKind.CALL,
+        tool="shell",
+        arguments={"command": "make deploy"},
+        created_at=parts.clock.now(),
+    )
+    with parts.store.transaction() as tx:
+        tx.approvals.insert(approval)
+    return approval.approval_id
+
+
+def open_run(api: Api, session: str, run: str, request: str) -> None:
+    """A run that goes on, in a session of its own."""
+    api.post("/v1/sessions", {"session_id": session, "agent": "test"}, status=201)
+    body = {"run_id": run, "request": request, "context": True}
+    api.post(path_of("v1", "sessions", session, "runs"), body, status=201)
