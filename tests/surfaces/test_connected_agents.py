@@ -148,6 +148,13 @@ def requests(server: ModelServer) -> str:
     return "\n".join(json.dumps(dict(received.body)) for received in server.requests)
 
 
+def brought_in(runlore: Runlore, agent: str) -> list[str]:
+    """What the journals of its sessions mark as from outside."""
+    sessions = [each["session_id"] for each in runlore.items("session", "list") if each["agent"] == agent]
+    events = [event for each in sessions for event in runlore.items("session", "journal", each)]
+    return [event["body"]["source"] for event in events if "source" in event["body"]]
+
+
 def runs(runlore: Runlore, agent: str) -> list[str]:
     """How the runs of the agent stand."""
     sessions = [each["session_id"] for each in runlore.items("session", "list") if each["agent"] == agent]
@@ -186,6 +193,8 @@ def test_an_agent_is_told_what_a_person_confirmed_of_its_last_session(agent: str
 
         assert "deploy the billing service on Fridays" in requests(server)
         until(lambda: runs(runlore, agent) == ["completed"] * 2, told=lambda: runs(runlore, agent))
+        assert brought_in(runlore, agent) == [], "nothing that the program writes by itself is a stranger's"
+        assert runlore.json("learn", "--dry-run")["lines_skipped"] == 0
         runlore.forked("disconnect", agent)
 
     assert {name: content for name, content in files_of(home).items() if name in before} == before

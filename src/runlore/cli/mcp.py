@@ -91,7 +91,7 @@ class _Connection:
         if self._session_id is None:
             folder = self._folder()
             request = ops.NewSession(
-                title=f"MCP in {folder.name}"[: limits.TITLE_CHARS_MAX],
+                title=f"MCP in {folder.name or os.path.basename(folder.path)}"[: limits.TITLE_CHARS_MAX],
                 agent=self._agent,
                 project_ids=(folder.project,),
                 private=not folder.capture,

@@ -106,6 +106,8 @@ def test_a_reminder_beside_the_users_words_is_others_words(
         ({"type": "hook_success", "content": OURS, "hookEvent": "UserPromptSubmit"}, []),
         ({"type": "hook_additional_context", "content": [f"{OURS}\nAnd more"]}, ["the output of a hook"]),
         ({"type": "edited_text_file", "filename": "a.py", "snippet": "x"}, []),
+        ({"type": "prompt_snapshot", "systemPrompt": ["You are"]}, []),
+        ({"type": "session_context", "context": {"gitStatus": "clean"}}, []),
     ],
 )
 def test_attachments_that_bring_text_count_and_their_text_is_not_told(

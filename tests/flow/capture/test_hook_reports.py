@@ -182,6 +182,48 @@ def test_an_agent_without_a_reader_is_journalled_by_its_hooks_each_report_once(
 
 
 @pytest.mark.req("INT-2")
+@pytest.mark.parametrize("agent", READ)
+def test_the_agent_is_not_told_again_what_its_conversation_holds_until_that_is_compacted(
+    agent: str, sqlite_world: World
+) -> None:
+    world = sqlite_world
+    learning(world, "We deploy the billing service on Fridays", scope=WORKSPACE)
+    starts = HookKind.START in AGENTS[agent].events.values()
+    if starts:
+        assert report(world, agent, HookKind.START, source="compact") == {}, "nobody knows the session yet"
+    question = "When do we deploy the billing service?"
+    report(world, agent, HookKind.PROMPT, prompt=question)
+    answered = told(question, "On Fridays", agent=AGENTS[agent].reader)
+    bring(world, *in_session(answered, source_session=SESSION, at=world.clock.now()))
+    do_due_jobs(world.parts)
+
+    output = str(report(world, agent, HookKind.PROMPT, prompt="And the billing service's tests?"))
+
+    assert "on Fridays" in output
+    assert "recovered_memory" not in output
+    if starts:
+        assert report(world, agent, HookKind.START, source="resume") == {}
+        shortened = str(report(world, agent, HookKind.START, source="compact"))
+        assert "on Fridays" in shortened
+        assert question in shortened
+
+
+@pytest.mark.req("INT-2")
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        ("claude-code", "<task-notification>\n<status>completed</status>\n</task-notification>"),
+        ("codex", "<subagent_notification>It is done</subagent_notification>"),
+    ],
+)
+def test_what_the_harness_says_in_the_users_place_is_no_run(
+    agent: str, words: str, sqlite_world: World
+) -> None:
+    assert report(sqlite_world, agent, HookKind.PROMPT, prompt=words) == {}
+    assert views(sqlite_world) == []
+
+
+@pytest.mark.req("INT-2")
 def test_what_is_no_report_is_left_alone_and_an_unknown_agent_is_refused(sqlite_world: World) -> None:
     world = sqlite_world
     for agent in AGENTS:

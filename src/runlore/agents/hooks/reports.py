@@ -27,7 +27,8 @@ class HookKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class HookReport:
-    """One report, in one form for all agents. `session` is the agent's own id of it."""
+    """One report, in one form for all agents. `session` is the agent's own id of it. Where it `is_compacted`,
+    the agent has just replaced its conversation by a summary."""
 
     kind: HookKind
     session: str
@@ -40,6 +41,7 @@ class HookReport:
     arguments: JsonObject | None = None
     output: str = ""
     is_error: bool = False
+    is_compacted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +200,7 @@ def read_report(agent: HookedAgent, event: str, payload: JsonObject) -> HookRepo
         arguments=arguments if isinstance(arguments, Mapping) else {"input": arguments},
         output=_text(output, limits.TOLD_TEXT_CHARS_MAX),
         is_error=event.endswith("Failure"),
+        is_compacted=payload.get("source") == "compact",
     )
 
 

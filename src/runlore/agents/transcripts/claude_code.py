@@ -54,9 +54,10 @@ from runlore.domain.text.word_tables import words
 _SPEAKING: Final = frozenset({"user", "assistant"})
 # Lines of the program's own housekeeping, which say nothing that could be learned from.
 _HOUSEKEEPING: Final = words("""
-    agent-color agent-name agent-setting attribution-snapshot bridge-session content-replacement
-    file-history-delta file-history-snapshot last-prompt mode permission-mode pr-link progress
-    speculation-accept started result tag task-summary worktree-state
+    agent-color agent-name agent-setting api-request api-request-blob api-request-shape atis-latch
+    attribution-snapshot bridge-session content-replacement cost-state file-history-delta
+    file-history-snapshot last-prompt mode permission-mode pr-link progress speculation-accept started result
+    tag task-summary tools-used worktree-state
 """)
 _TITLES: Final = {"ai-title": "aiTitle", "custom-title": "customTitle", "summary": "summary"}
 _QUEUE: Final = "queue-operation"

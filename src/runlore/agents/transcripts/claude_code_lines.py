@@ -78,14 +78,22 @@ _HOOK_SUCCEEDED: Final = "hook_success"
 _SHOWN: Final = frozenset({"", "SessionStart", "UserPromptSubmit"})
 # Kinds that bring no text from outside: of the program, of the workspace, or shown to the user alone.
 HARMLESS: Final = words("""
-    agent_listing_delta agent_mention already_read_file auto_mode auto_mode_exit command_permissions
-    compact_file_reference compaction_reminder context_efficiency critical_system_reminder date_change
-    deferred_tools_delta diagnostics directory edited_image_file edited_text_file hook_cancelled
-    hook_error_during_execution hook_non_blocking_error hook_permission_decision hook_system_message
-    ide_opened_file invoked_skills mcp_instructions_delta nested_memory opened_file_in_ide output_style
-    plan_file_reference plan_mode plan_mode_exit plan_mode_reentry skill_listing structured_output
-    task_reminder task_status team_context todo todo_reminder token_usage ultrathink_effort
-    verify_plan_reminder
+    advisor_stripped advisor_tool agent_listing_delta agent_mention already_read_file attention_budget
+    auto_mode auto_mode_exit bash_output_audience_note batching_reminder batching_reminder_sent budget_usd
+    command_permissions compact_file_reference compaction_reminder context_efficiency credential_org
+    critical_system_reminder date date_change deferred_tools_delta deferred_tools_record diagnostics directory
+    edited_image_file edited_text_file elapsed_time_reminder environment hook_cancelled
+    hook_error_during_execution hook_non_blocking_error hook_permission_decision hook_plugin_listing
+    hook_system_message ide_opened_file inlined_image_paths instructions invoked_skills language
+    max_turns_reached mcp_dropped_tools_delta mcp_instructions_delta model nested_memory opened_file_in_ide
+    output_limit_note output_style output_style_instructions output_token_usage plan_file_reference plan_mode
+    plan_mode_exit plan_mode_reentry prefix_delta proactivity prompt_render_point prompt_snapshot
+    read_truncation_notice remote_session_change sandbox_instructions secondary_reminder
+    secondary_reminder_sent session_context silent_turn_reminder skill_listing skill_mention structured_output
+    task_reminder task_status team_context thinking_drop thinking_stripped thread_state todo todo_reminder
+    token_usage tool_results_cut tool_search_usage_reminder total_tokens_reminder ultra_effort_enter
+    ultra_effort_exit ultrathink_effort verify_plan_reminder workflow_keyword_request
+    workflow_size_guideline_change
 """)
 _ATTACHED: Final = "an attached file"
 _NAMES: Final = {

@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 
 from runlore.agents.hooks.reports import HookedAgent, HookKind, HookReport, find_agent, read_report
+from runlore.agents.transcripts.claude_code_lines import typed_words
+from runlore.agents.transcripts.codex import is_harness
 from runlore.daemon.agents_folder import read_persona
 from runlore.daemon.calls.access import not_found_session
 from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
@@ -28,7 +30,7 @@ from runlore.domain.record import JsonObject
 from runlore.domain.records.audit import Act
 from runlore.domain.run import OPEN, RunId, RunStatus
 from runlore.domain.runs.journal_entry import parse_entry
-from runlore.domain.runs.transcript import transcript_session_id
+from runlore.domain.runs.transcript import TranscriptAgent, transcript_session_id
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.serialization.storable_json import make_json_storable
 from runlore.domain.session import Session
@@ -60,8 +62,10 @@ class HookActs(Bound):
             self._require_reader(agent, report)
             self.parts.watch.read_soon(agent.name, report.session, report.transcript)
             return ops.HookAnswer()
-        if report.kind is HookKind.START and HookKind.START not in agent.told_at:
+        if report.kind is HookKind.START and not self._is_told_at_start(agent, report):
             # Its first input makes the session, and gives it a title.
+            return ops.HookAnswer()
+        if report.kind is HookKind.PROMPT and not _own_words(agent, report.prompt):
             return ops.HookAnswer()
         session = self._open_session(agent, report)
         if session.ended_at is not None:
@@ -73,14 +77,28 @@ class HookActs(Bound):
         """Keep what is reported; the context that is answered."""
         if agent.reader is None:
             self._journal(report, session, request)
-        if report.kind is HookKind.PROMPT and report.prompt.strip():
+        if report.kind is HookKind.PROMPT:
             given = self._open_run(agent, report, session, request)
             return given if HookKind.PROMPT in agent.told_at else ""
         if report.kind is HookKind.START:
-            about = report.prompt or os.path.basename(report.folder) or agent.title
+            asked_before = self._last_request(session) if report.is_compacted else ""
+            about = report.prompt or asked_before or os.path.basename(report.folder) or agent.title
             asked = ops.PreviewRequest(session_id=session.session_id, text=make_storable(about))
             return _join(self._local.preview_input(asked).sections)
         return ""
+
+    def _is_told_at_start(self, agent: HookedAgent, report: HookReport) -> bool:
+        """Whether a session that starts is given anything. One that was shortened has lost what it was given,
+        and may work on before its user says anything again."""
+        if HookKind.START in agent.told_at or not report.is_compacted:
+            return HookKind.START in agent.told_at
+        with self.parts.store.snapshot() as snapshot:
+            return snapshot.sessions.find(transcript_session_id(agent.name, report.session)) is not None
+
+    def _last_request(self, session: Session) -> str:
+        with self.parts.store.snapshot() as snapshot:
+            found = [run.run_id for run in snapshot.runs.page(limit=1, session_id=session.session_id)]
+            return "".join(snapshot.journal.inputs(found).values())
 
     @property
     def _local(self) -> ops.Operations:
@@ -147,7 +165,9 @@ class HookActs(Bound):
             idempotency_key=request.idempotency_key,
         )
         call = Call(operation="report_hook", request=new, key=new.idempotency_key)
-        view = RunOpening(parts=self.parts, caller=self._local_caller).open(new, call).view
+        # The agent has the conversation: earlier runs of it would only be told twice.
+        opening = RunOpening(parts=self.parts, caller=self._local_caller, recovers=False)
+        view = opening.open(new, call).view
         return _join(view.sections or ())
 
     def _journal(self, report: HookReport, session: Session, request: ops.HookEvent) -> None:
@@ -179,6 +199,15 @@ class HookActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.runs.page(limit=1, session_id=session.session_id, statuses=OPEN)
         return found[0].run_id if found else None
+
+
+def _own_words(agent: HookedAgent, prompt: str) -> str:
+    """What the user said, of what an agent reports as a prompt: some report so what their harness says, such
+    as that a task in the background has ended."""
+    if agent.reader is TranscriptAgent.CLAUDE_CODE:
+        return typed_words(prompt)
+    is_of_harness = agent.reader is TranscriptAgent.CODEX and is_harness(prompt, is_surely_said=True)
+    return "" if is_of_harness else prompt.strip()
 
 
 def _events(report: HookReport, name: str) -> Iterator[JsonObject]:

@@ -33,6 +33,7 @@ from runlore.domain.skill import SkillOrigin
 from runlore.domain.timestamps import format_time
 from runlore.flow.capture.provenance import conversation_provenance
 from runlore.flow.policies import current_projection, current_run_memory, learning_then, run_memory_then
+from runlore.flow.prompt_context.gathering import Input
 from runlore.flow.prompt_context.hidden import (
     HiddenRecords,
     list_hidden_records,
@@ -213,15 +214,14 @@ class ProjectionActs(Bound):
         entry = input_of(wanted)
         with self.parts.store.snapshot() as snapshot:
             session = own_session(snapshot, self.caller, session_id)
-        given = given_to(
-            self.parts,
-            self.caller,
-            session,
-            wanted,
+        asked = Input(
+            session=session,
+            scopes=reached_scopes(self.caller, session),
             text=text_of(entry.body),
-            asked_in=session.session_id,
+            model=request.model,
+            prompt_tokens=request.prompt_tokens,
         )
-        return given.projection
+        return given_to(self.parts, self.caller, asked, asked_in=session_id).projection
 
     @operation
     def receipt(self, run_id: RunId) -> ops.ReceiptView:

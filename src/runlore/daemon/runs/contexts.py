@@ -84,31 +84,10 @@ def near_query(
     return parts.meaning.query(wanted, is_private=is_private, plainly=plainly, timeout_s=timeout_s)
 
 
-def given_to(
-    parts: Parts,
-    caller: Caller,
-    session: Session,
-    request: NewRun,
-    *,
-    text: str,
-    asked_in: SessionId | None,
-    run_id: RunId | None = None,
-) -> PromptContext:
-    """What an input of a session is given: what the session sees, as far as the caller's token reaches.
-
-    `text` is the input as it is journalled, without what Runlore itself had put into a prompt. `asked_in` is
-    the stored session that says whether it may be sent on: the session itself, or whose child it becomes.
-    `run_id` is the run that keeps a receipt of it.
-    """
-    asked = Input(
-        session=session,
-        scopes=reached_scopes(caller, session),
-        text=text,
-        model=request.model,
-        prompt_tokens=request.prompt_tokens,
-        run_id=run_id,
-    )
-    near = near_query(parts, caller, text, asked_in)
+def given_to(parts: Parts, caller: Caller, asked: Input, *, asked_in: SessionId | None) -> PromptContext:
+    """What an input is given. `asked_in` is the stored session that says whether it may be sent on: the
+    session itself, or whose child it becomes."""
+    near = near_query(parts, caller, asked.text, asked_in)
     now = parts.clock.now()
 
     found = parts.follower.answer(

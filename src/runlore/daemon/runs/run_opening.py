@@ -11,7 +11,14 @@ from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import clean_text
 from runlore.daemon.parts import Parts
 from runlore.daemon.private_runs import PRIVATE_PREFIX
-from runlore.daemon.runs.contexts import ForgottenMeanwhile, given_to, input_of, sections_again, sections_now
+from runlore.daemon.runs.contexts import (
+    ForgottenMeanwhile,
+    given_to,
+    input_of,
+    reached_scopes,
+    sections_again,
+    sections_now,
+)
 from runlore.daemon.runs.run_access import LONG_AGO, UnstoredRuns, new_run_id
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
@@ -27,7 +34,7 @@ from runlore.flow.capture.runs import open_run, require_open_session, require_sa
 from runlore.flow.capture.session_lock import session_turn
 from runlore.flow.capture.sessions import CaptureOff, require_captured
 from runlore.flow.policies import current_run_memory
-from runlore.flow.prompt_context.gathering import PromptContext
+from runlore.flow.prompt_context.gathering import Input, PromptContext
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
 
@@ -63,13 +70,15 @@ class Founding:
 @dataclass(frozen=True, kw_only=True)
 class RunOpening:
     """Opens runs for one caller. With an `executor` they are Runlore's own, worked by that process, one at a
-    time in a session. `claim` is called before one that is new is opened, and may refuse it."""
+    time in a session. `claim` is called before one that is new is opened, and may refuse it. Without
+    `recovers` they are not told of the session's earlier runs."""
 
     parts: Parts
     caller: Caller
     executor: ProcessId | None = None
     claim: Callable[[RunId], None] = claim_nothing
     founding: Founding | None = None
+    recovers: bool = True
 
     @property
     def unstored(self) -> UnstoredRuns:
@@ -108,9 +117,16 @@ class RunOpening:
         self, request: ops.NewRun, session: Session, text: str, run_id: RunId | None
     ) -> PromptContext:
         asked_in = session.session_id if self.founding is None else self.founding.asked_in
-        return given_to(
-            self.parts, self.caller, session, request, text=text, asked_in=asked_in, run_id=run_id
+        asked = Input(
+            session=session,
+            scopes=reached_scopes(self.caller, session),
+            text=text,
+            model=request.model,
+            prompt_tokens=request.prompt_tokens,
+            run_id=run_id,
+            recovers=self.recovers,
         )
+        return given_to(self.parts, self.caller, asked, asked_in=asked_in)
 
     def _open_stored(self, opening: "_Opening", session: Session) -> Opened:
         stale: tuple[RunId, ...] = ()

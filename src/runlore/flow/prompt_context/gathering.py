@@ -69,7 +69,8 @@ class Input:
     """The input. `scopes` are those that the session sees and the caller reaches, in order of priority.
 
     `prompt_tokens` is what the caller's prompt costs without the input and without our sections. `run_id`
-    is the run that will keep a receipt; without one nothing is held back.
+    is the run that will keep a receipt; without one nothing is held back. Without `recovers` no earlier run
+    of the session is told: whoever asks has their conversation.
     """
 
     session: Session
@@ -78,6 +79,7 @@ class Input:
     model: str | None = None
     prompt_tokens: int | None = None
     run_id: RunId | None = None
+    recovers: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +164,9 @@ def gather(
             entries_max=limits.max_entries,
             views=views_of(reading, asked.scopes, now),
         ),
-        tracked=list_tracked_runs(snapshot, session_id, policy=policy, now=now),
+        tracked=list_tracked_runs(snapshot, session_id, policy=policy, now=now)
+        if asked.recovers
+        else TrackedRuns(session_id=session_id, entries_max=0),
         budget=_open_budget(snapshot.counters, asked, families),
         policy=policy,
         limits=limits,
