@@ -1,20 +1,11 @@
 """Requests that mention a claim without asserting it, and texts that do assert theirs (POL-13).
 
 Both come in two halves. The rules of `domain/claims/support` were fitted to the first half of each family
-alone; the second was written before any rule was changed and measured once, when the rules were done: of its
-40 requests one was taken for an assertion (31 before), of its 24 statements 22 were found (23 before). What
-that showed, and what trials found since, is mended, with cases of its own in the first half. A later set of
-100 fresh messages was looked at once before its causes were mended: 3 of 50 were wrongly taken for an
-assertion (none since), and of the 19 that say their claim with all of its words 6 were found (11 since). Of
-200 more, half to fit on and half set aside, 13 and 14 of 50 assertions were found, and 35 and 21 since each
-clause is read apart (15 of each 50 use other words than the claim); of 50 and 50 that assert nothing none
-was taken for an assertion, before or since. Of 68 requests and 30
-statements more, halves again, none was taken for an assertion, and 9 and 10 of 15 were found; 12 and 11 since
-another language's article before a subject is no part of it. Of 40 and 40 more, halves again and paraphrased
-as people do, none was taken for an assertion; 14 and 12 of 20 were found, 18 and 15 since short forms, "we
-have", "we use" and a question behind a statement are read. Of 15 and 15 written after that and measured once
-11 were found, and none wrongly. Of 80 requests and 60 statements more, halves again, none of 40 and one of 40
-was taken for an assertion (none since); 16 and 16 of 30 were found, 22 and 20 since "we" is a project too.
+alone; the second was written before any rule was changed and looked at once, by counts. What later sets
+showed, halves again, is among the cases of the first half. The last of them had 60 requests in ten families
+and 40 statements, in other words than the claim where people use others: none of 60 requests was taken for an
+assertion, before or since, and 15 and 15 of 20 statements were found; 19 and 15 since reasons behind "since",
+"since March" and a prohibition behind a statement are read.
 """
 
 Cases = dict[str, tuple[tuple[str, str], ...]]
@@ -192,6 +183,12 @@ UNASSERTED: Cases = {
         ("We keep old notes in Joplin", "Notes are kept in Joplin"),
         ("They keep notes in Joplin", "Notes are kept in Joplin"),
         ("He prefers tabs", "The user prefers tabs"),
+    ),
+    "reasons, times and prohibitions": (
+        ("The port is 8080, please don't assume so", "The port is 8080"),
+        ("Since March the CDN is Fastly, I think", "The CDN is Fastly"),
+        ("Nobody logged in since the server was down", "The server is down"),
+        ("Write a test where the port is 8080, please don't touch it", "The port is 8080"),
     ),
 }
 
@@ -418,6 +415,12 @@ ASSERTED: Cases = {
         ("We write the manual in French.", "The manual is written in French"),
         ("I prefer tabs", "The user prefers tabs"),
         ("we use Bazel, so drop the makefile", "The team uses Bazel"),
+    ),
+    "reasons, times and prohibitions": (
+        ("That failed since the VPN is required for the registry.", "The VPN is required for the registry"),
+        ("Since March the CDN is Fastly.", "The CDN is Fastly"),
+        ("You have to know that the queue isn't durable.", "The queue is not durable"),
+        ("The legacy importer is deprecated, please don't touch it.", "The legacy importer is deprecated"),
     ),
 }
 

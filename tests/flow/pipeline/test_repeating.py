@@ -313,3 +313,80 @@ def test_what_is_saved_by_itself_waits_until_the_person_saves_it_too(sqlite_worl
     sqlite_world.rollback(after)
     sqlite_world.operator.save_skill(ops.SaveSkill(suggestion=stored.suggestion_id))
     assert [each.state for each in proposed(sqlite_world)] == [State.TOMBSTONED]
+
+
+def asked_three_times(
+    world: World, request: str, *commands: str, sessions: tuple[int, ...] = (1, 2, 3)
+) -> list[Record]:
+    """What is proposed when runs of these sessions were asked for something and made these calls."""
+    for number in sessions:
+        world.clock.advance(seconds=60)
+        worked(world, request, *map(call, commands), session_id=f"talk-{number}")
+        do_due_jobs(world.parts, kinds=ALL_KINDS)
+    return proposed(world)
+
+
+@pytest.mark.req("LAY-4", "SKL-14")
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ("npm ci", "npm test"),
+        ("make assets", "make site"),
+        ("npm run lint", "npm run build"),
+        ("go vet ./...", "go test ./..."),
+        ("sh tools/stamp.sh", "sh tools/ship.sh"),
+        ("make a", "make b", "make c", "make d", "make e"),
+        ("sh deploy.sh",),
+        ("./bin/rotate-keys",),
+        ("npm run release",),
+        ("just seed-demo",),
+    ],
+    ids=" ; ".join,
+)
+def test_three_equal_runs_are_remembered_once_where_they_are_no_skill_too(
+    sqlite_world: World, commands: tuple[str, ...]
+) -> None:
+    assert asked_three_times(sqlite_world, "Bring the demo up", *commands, sessions=(1, 2)) == []
+    (procedure,) = asked_three_times(sqlite_world, "Bring the demo up", *commands, sessions=(3,))
+    suggest(sqlite_world)
+
+    assert asked_three_times(sqlite_world, "Bring the demo up", *commands, sessions=(4, 5)) == [procedure]
+    assert (procedure.layer, procedure.state) == (Layer.PROCEDURAL, State.CONSTRAINED)
+    assert all(each in procedure.summary for each in commands)
+    assert len(ids_of(procedure)) == 3
+
+
+@pytest.mark.req("LAY-4")
+@pytest.mark.parametrize(
+    ("requests", "commands"),
+    [
+        (("Look around",), ("ls -la",)),
+        (("Check it",), ("go test ./...",)),
+        (("Where are we?",), ("git status",)),
+        (("Build it",), ("npm run build",)),
+        (("Build it",), ("make",)),
+        (("Save it",), ("git add -A", "git commit -m x", "git push")),
+        (("Is it up?",), ("curl https://status.example.org",)),
+        (("Ship the shop", "Try the new key", "Warm the caches"), ("sh run.sh",)),
+    ],
+)
+def test_what_any_project_runs_and_what_was_asked_for_otherwise_is_not_remembered(
+    sqlite_world: World, requests: tuple[str, ...], commands: tuple[str, ...]
+) -> None:
+    for number in range(3):
+        asked = requests[number % len(requests)]
+        assert asked_three_times(sqlite_world, asked, *commands, sessions=(number,)) == []
+    suggest(sqlite_world)
+
+    assert proposed(sqlite_world) == []
+
+
+@pytest.mark.req("LAY-4")
+def test_what_was_brought_in_is_remembered_when_all_of_it_is_looked_at(sqlite_world: World) -> None:
+    for name in ("a", "b", "c"):
+        bring(sqlite_world, *session(name, told("Ship it, version 1.0", call("sh ship.sh"))), source=name)
+    assert suggest(sqlite_world).new == ()
+    suggest(sqlite_world)
+
+    (procedure,) = proposed(sqlite_world)
+    assert "sh ship.sh" in procedure.summary

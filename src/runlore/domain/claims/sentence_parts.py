@@ -90,6 +90,8 @@ def _split_first(words: list[Word]) -> list[list[Word]]:
 def _split_opening(words: list[Word], cores: tuple[str, ...]) -> list[list[Word]]:
     """A clause that a sentence begins with and calls as true as itself: "Now that the API is public, ..."."""
     opener = next((each for each in table.FACTIVES if cores[: len(each)] == each), ())
+    if opener == ("since",) and is_time(cores[1]) and cores[2] in _OWN_SUBJECTS:
+        return [words[2:]]  # "Since March the CDN is Fastly"
     comma = next((at for at, word in enumerate(words) if opener and "," in word.tail), 0)
     if cores[0] == "dass":
         return [_with_verb_second(words[1:])]
@@ -165,10 +167,13 @@ def _reason_at(cores: Sequence[str], at: int, *, is_paused: bool) -> int:
     openers = table.REASONS + (table.PAUSED_REASONS if is_paused else ())
     length = next((len(each) for each in openers if cores[at : at + len(each)] == each), 0)
     said = cores[:at]
-    if cores[at] in _ORDER_REASONS and is_order(said) and cores[at + 1] in _OWN_SUBJECTS:
+    is_cause = cores[at] in _ORDER_REASONS and cores[at + 1] in _OWN_SUBJECTS
+    if is_cause and is_order(said):
         length = 1
     elif not is_paused and (is_order(said) or not table.NEGATIONS.isdisjoint(said)):
         return 0
+    elif is_cause and not table.LINKS.isdisjoint(cores[at + 1 :]):
+        length = 1  # "It fails since the disk is full": what is so now is no time
     if at < 2 or at + length + 1 >= len(cores) or cores[at + length] == "of":
         return 0
     is_free = table.GOVERNING.isdisjoint(said) and table.DEPICTED.isdisjoint(said)
@@ -197,9 +202,19 @@ def _is_request(asked: Sequence[str]) -> bool:
     return asked[0] == "please" or (is_order(asked) and asked[1] in table.OBJECTS)
 
 
+def _is_prohibition(asked: Sequence[str]) -> bool:
+    """Whether words forbid something to be done, as to what was just stated: ", please do not touch it"."""
+    rest = asked[1:] if asked[0] == "please" else asked
+    return (
+        rest[:2] == ("do", "not") and table.CHECKING.isdisjoint(rest[2:3]) and table.HEARSAY.isdisjoint(rest)
+    )
+
+
 def _asks_something_else(cores: Sequence[str], at: int) -> bool:
     """Whether what is asked behind a statement leaves it one: it does not ask about the statement."""
     said, asked = {*cores[:at]} - table.SMALL, cores[at:]
+    if _is_prohibition(asked):
+        return True
     is_request = _is_request(asked) or asked[:2] in _REQUESTS
     is_other = said.isdisjoint(asked) and asked[0] in table.QUESTION_OPENERS | {"will", "do"}
     is_tag = table.TAGS.issuperset(asked)
@@ -241,6 +256,7 @@ def _leaves_alone(clause: Sequence[str], joint: int) -> bool:
         return len(clause) > _REMARK_WORDS_MAX
     clause = clause[joint:]
     points_back = not _POINTERS.isdisjoint(clause) or clause[-1] in table.ANAPHORS
+    points_back = points_back and not _is_prohibition(clause)
     is_own = clause[0] in table.SPEAKERS
     return not points_back and not (is_own and not table.UNSURE.isdisjoint(clause))
 

@@ -13,6 +13,7 @@ Sessions of one project and of several count alike: each occurrence names its pr
 depend on the order in which sessions are added.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,11 +25,16 @@ from runlore.domain.detectors.episodes import WorkEpisode, episodes_of, is_done
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
 from runlore.domain.detectors.multi_step import STEPS_MIN, multi_step
+from runlore.domain.detectors.toolchains import is_of_project
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+from runlore.domain.text.analysis import terms_of
 
 SHORT_MIN = 2
+REQUESTED = "requested: "
+"""What the pattern begins with of one call and what was asked for."""
+_NUMBERED = re.compile(r"\d")
 
 
 # What is held in memory: beyond it the oldest sessions are let go.
@@ -173,14 +179,32 @@ def workflow_of(run: MinedRun) -> Match | None:
 
 
 def short_workflow(run: MinedRun) -> Match | None:
-    """The two or three calls that are all a run did."""
+    """The two or three calls that are all a run did, or the one of the project with what it was made for."""
     steps = tuple(step for step in run.steps if not step.is_looking)
-    forms = dict.fromkeys(step.form for step in steps)
-    is_short = SHORT_MIN <= len(forms) == len(steps) < STEPS_MIN
-    if not is_short or any(step.outcome is not Outcome.SUCCEEDED for step in steps):
+    if not 0 < len(steps) < STEPS_MIN or any(step.outcome is not Outcome.SUCCEEDED for step in steps):
+        return None
+    forms = {step.form for step in steps}
+    # A script's name is a value: two scripts are two steps all the same.
+    does = [step.form if len(forms) == len(steps) else _named_form(step) for step in steps]
+    pattern = " ; ".join(does) if len(steps) >= SHORT_MIN else _name_by_request(run, steps[0])
+    if not pattern or len({*does}) < len(steps):
         return None
     occurrence = make_occurrence(run, steps)
-    return Match(heuristic=Heuristic.CROSS_SESSION, pattern=" ; ".join(forms), occurrences=(occurrence,))
+    return Match(heuristic=Heuristic.CROSS_SESSION, pattern=pattern, occurrences=(occurrence,))
+
+
+def _named_form(step: Step) -> str:
+    return " && ".join(f"{each.form} ({each.topic})" for each in step.commands if not each.is_looking)
+
+
+def _name_by_request(run: MinedRun, step: Step) -> str:
+    """One call with the words that asked for it, by which it is told from the same call for something else;
+    empty where any project makes it."""
+    commands = [each for each in step.commands if not each.is_looking]
+    asked = [term for term in terms_of(run.request.own if run.request else "") if not _NUMBERED.search(term)]
+    if not asked or not any(map(is_of_project, commands)):
+        return ""
+    return f"{REQUESTED}{' '.join(asked)}: {_named_form(step)}"
 
 
 def equal_runs(pattern: str, sessions: Iterable[Sequence[MinedRun]]) -> list[Match]:

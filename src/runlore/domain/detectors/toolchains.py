@@ -4,8 +4,8 @@ the work was for; neither does a task of the project, which its task file tells.
 import re
 
 from runlore.domain.detectors.command_acts import act_of
-from runlore.domain.detectors.mined import StepCommand
-from runlore.domain.detectors.verbs import TASK_RUNNERS
+from runlore.domain.detectors.mined import CommandKind, StepCommand
+from runlore.domain.detectors.verbs import TASK_RUNNERS, VERB_WORDS
 from runlore.domain.text.word_tables import words
 
 _EVERYDAY = {
@@ -53,6 +53,23 @@ def is_task(command: StepCommand) -> bool:
     return (is_runner and bool(behind)) or behind.startswith("run ")
 
 
+def is_of_project(command: StepCommand) -> bool:
+    """Whether a command by itself is work that this project has: its script, a task under a name of its own,
+    what it rolls out. What any project runs, and what only asks, is not."""
+    if command.kind is not CommandKind.WORK or command.verb in _ASKING:
+        return False
+    if not is_task(command):
+        return not is_everyday(command)
+    behind = act_of(command.form).split()[1:]
+    return next((word for word in behind if word != "run"), "") not in _OF_ANY_PROJECT
+
+
+_ASKING = frozenset({"request", "query", "download", "connect", "debug"})
+_OF_ANY_PROJECT = words(
+    " ".join(
+        VERB_WORDS[verb] for verb in ("test", "build", "install", "update", "lint", "format", "typecheck")
+    )
+) | words("run start serve dev watch all clean")
 _VARIABLE = re.compile(r"(?:^|\s)([A-Z][A-Z0-9_]{3,40})=([\w./:-]+)(?=\s)")
 _FLAG = re.compile(r"(?<=\s)(--?[a-z][\w-]*)[= ]([A-Za-z][\w,:-]{2,40})(?=\s|$)")
 # A program that is built to be run from here.

@@ -8,6 +8,7 @@ looks is no skill; three tasks of the project in a longer row that three session
 
 import re
 
+from runlore.domain import limits
 from runlore.domain.detectors.asked import ASKED, SETTING, is_reading, is_telling
 from runlore.domain.detectors.command_kinds import NEVER_COUNTING
 from runlore.domain.detectors.error_recovery import (
@@ -21,10 +22,10 @@ from runlore.domain.detectors.error_recovery import (
     rule_of,
     speaks,
 )
-from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.detectors.match import PROCEDURES, Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind, Step
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command
-from runlore.domain.detectors.toolchains import is_task
+from runlore.domain.detectors.toolchains import is_everyday, is_task
 from runlore.domain.suggesting.fixes import put_right_as_usual
 from runlore.domain.suggesting.harm import goes_around, loosens, takes_away
 from runlore.domain.suggesting.one_off_values import is_temporary
@@ -52,6 +53,20 @@ def is_supported(match: Match) -> bool:
         return _is_said_of_command(match)
     is_short = match.heuristic is Heuristic.CROSS_SESSION and not match.pattern.startswith((ASKED, SETTING))
     return count_sessions(match) >= SESSIONS_MIN + is_short and _is_procedure(match)
+
+
+def is_repeated_work(match: Match) -> bool:
+    """Whether it is remembered as a procedure though it is no skill (CAP-9): so many runs of several sessions
+    did the same, in more than one step or for the same request, and did more than keep their changes."""
+    is_whole = match.heuristic in PROCEDURES and not match.pattern.startswith((ASKED, SETTING))
+    if not is_whole or is_supported(match):
+        return False
+    runs = {occurrence.run_id for occurrence in match.occurrences}
+    is_repeated = len(runs) >= limits.REPEATED_RUNS_MIN and count_sessions(match) >= SESSIONS_MIN
+    commands = (each for step in match.occurrences[-1].steps for each in step.commands if not each.is_looking)
+    return is_repeated and any(
+        each.kind is CommandKind.WORK and not (each.topic == "git" and is_everyday(each)) for each in commands
+    )
 
 
 def _is_said_of_command(match: Match) -> bool:

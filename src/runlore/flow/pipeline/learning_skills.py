@@ -29,6 +29,7 @@ from runlore.domain.skills.skill_uses import SkillOpening
 from runlore.domain.statements.candidates import remembered_draft
 from runlore.domain.suggesting.own_origin import OwnOrigins, origins_of
 from runlore.domain.suggesting.suggestions import suggestions_of
+from runlore.domain.suggesting.support import is_repeated_work
 from runlore.domain.suggesting.told_already import Instructions, only_new
 from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
 from runlore.domain.taint import inherit
@@ -121,6 +122,7 @@ class LearningSkills:
         origins = OwnOrigins() if sight is None else origins_of([sight.runs])
         self._add_named(origins, matches)
         found = self._only_new(suggestions_of(matches, origins=origins)[: limits.SUGGESTIONS_PER_RUN_MAX])
+        repeated = suggestions_of(matches, is_wanted=is_repeated_work, origins=origins)
         with self.store.transaction() as tx:
             # The session before the job: whoever forgets the run takes them in this order too.
             run = run_turn_if_any(tx, run_id) if sight is None else run_turn_with_workspace(tx, run_id)
@@ -130,6 +132,7 @@ class LearningSkills:
                 if not _still(tx, run, sight):
                     return False
                 self._keep(tx, sight, found)
+                propose_repeated(tx, self.ids, repeated, self.clock.now())
                 propose_noted(tx, self.ids, sight.run, self.clock.now())
                 self._propose(tx, sight.run, matches)
             if run is not None and _counts(tx, run):
@@ -194,6 +197,10 @@ class LearningSkills:
         found = self._only_new(suggestions_of(everything.matches, origins=everything.origins))
         if not self._take_back(found, look):
             return None
+        repeated = suggestions_of(everything.matches, is_wanted=is_repeated_work, origins=everything.origins)
+        for start in range(0, len(repeated), self.at_once):
+            if not self._remember(repeated[start : start + self.at_once], look):
+                return None
         kept = KeepResult()
         for start in range(0, len(found), self.at_once):
             written = self._write(found[start : start + self.at_once], look)
@@ -237,6 +244,16 @@ class LearningSkills:
             kept = keep(tx, found, DetectionContext(ids=self.ids, at=at, whole_since=look.since))
             propose_repeated(tx, self.ids, kept.seen, at)
             return kept
+
+    def _remember(self, repeated: Sequence[Suggestion], look: "_Look") -> bool:
+        """Propose as procedures what no skill comes of; False where something was forgotten meanwhile."""
+        with self.store.transaction() as tx:
+            workspace_turn(tx, *map(scope_of_suggestion, repeated))
+            suggestions_turn(tx)
+            if forgettings(tx) != look.forgettings:
+                return False
+            propose_repeated(tx, self.ids, repeated, self.clock.now())
+            return True
 
     def _propose_instruction(self, match: Match) -> int:
         """How many candidates are made of what a user told to keep, where none was made of its run before."""
