@@ -134,6 +134,23 @@ def test_a_session_that_was_read_first_goes_on_with_what_its_hooks_report(world:
     assert len(world.operator.list_sessions(ops.PageRequest()).items) == 1
 
 
+def test_an_input_that_the_agent_never_took_is_interrupted_once_a_later_one_is_told(world: World) -> None:
+    report(world, "claude-code", HookKind.PROMPT, prompt="What another hook blocks")
+    world.clock.advance(seconds=60)
+    report(world, "claude-code", HookKind.PROMPT, prompt="Build it")
+    runs = now(world, told("Build it", "Built"))
+
+    bring(world, *runs)
+    again = bring(world, *runs, source="c0ffee")
+
+    found = [(view.request, view.run.status) for view in views(world)]
+    assert found == [
+        ("What another hook blocks", RunStatus.INTERRUPTED),
+        ("Build it", RunStatus.COMPLETED),
+    ]
+    assert again.known == 1
+
+
 def test_a_run_that_was_forgotten_stays_so(world: World) -> None:
     report(world, "claude-code", HookKind.PROMPT, prompt="Build it")
     runs = now(world, told("Build it", "Built"))

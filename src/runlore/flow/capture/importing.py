@@ -27,12 +27,14 @@ from runlore.domain.runs.transcript import KnownFolder, Left, ToldRun
 from runlore.domain.session import UNBOUND, Binding, PersonaId, Session, SessionId, bind
 from runlore.domain.text.excerpt import excerpt
 from runlore.domain.text.safe_text import is_storable, make_storable
+from runlore.flow.capture.ending import end_run, interruption
 from runlore.flow.capture.sessions import CAPTURE_PAUSED, is_muted, make_session
 from runlore.flow.families import is_begun_by_forgotten
 from runlore.ports.store import Transaction
 
 # A hook reports an input as the agent takes it, and the transcript notes the same moment.
 _SAME_MOMENT = timedelta(seconds=5)
+NEVER_TOLD = "its transcript does not tell of it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +225,11 @@ def _complete_run(
     tx.runs.update(ended, expected_revision=run.revision)
     runs = bringing.reported[imported.session_id]
     runs[runs.index(run)] = ended
+    for waiting in [each for each in runs if each.told_as is None]:
+        if waiting.opened_at < run.opened_at - _SAME_MOMENT:
+            # A transcript is in order, so this one is told no more: its agent never took the input.
+            end_run(tx, waiting, interruption(NEVER_TOLD), at=bringing.now, remember=False)
+            runs.remove(waiting)
     return ImportedRun(
         run=ended, text=_text(entries), events=len(rest), is_new_session=False, rest_number=number
     )
