@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from runlore.daemon.agents_folder import write_persona
 from runlore.daemon.background.workers import Workers
 from runlore.daemon.clock import TimeOrderedIds
 from runlore.daemon.process.server import Health
@@ -17,7 +18,9 @@ from runlore.daemon.search.index_sync import SAVE_AFTER_RECORDS, IndexSync
 from runlore.daemon.search.query_vector import BUILDING
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import WORKSPACE
+from runlore.domain.session import PersonaId
 from runlore.flow.prompt_context.feeds import IndexChange, RecordFeed
+from runlore.flow.prompt_context.hidden import LOOKED_AT_MAX
 from runlore.ports import operations as ops
 from runlore.ports.store import Snapshot, StorePosition
 from runlore.recall import RankingIndex, load_index
@@ -324,6 +327,26 @@ def test_a_daemon_is_ready_once_its_indexes_know_all_that_came_in(sqlite_world: 
     known = world.parts.follower._index
     assert known is not None
     assert len(known) == len(came_in)
+
+
+@pytest.mark.req("INT-2")
+def test_a_daemon_of_connected_agents_has_loaded_the_index_before_their_first_prompt(
+    sqlite_world: World,
+) -> None:
+    world = sqlite_world
+    for number in range(LOOKED_AT_MAX + 1):
+        learn(world, f"Service {number} is deployed on Fridays", scope=WORKSPACE)
+    world.restart()
+    workers = Workers(world.parts)
+    workers.get_ready()
+    assert world.parts.follower._index is None, "nobody is connected"
+    write_persona(str(world.root), PersonaId("anna"))
+    before = world.tables()
+
+    workers.get_ready()
+
+    assert world.parts.follower._index is not None
+    assert world.tables() == before
 
 
 class PausingFeed(RecordFeed):

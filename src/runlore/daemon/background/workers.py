@@ -12,15 +12,22 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
-from runlore.daemon.agents_folder import local_operator
+from runlore.daemon.agents_folder import has_agents, local_operator
 from runlore.daemon.background.jobs import QUICK_KINDS, THINKING_KINDS, do_one_job
 from runlore.daemon.background.maintenance import sweep, sweep_expired
 from runlore.daemon.parts import Parts
 from runlore.daemon.skills.mounting import MountFollower
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
+from runlore.domain.lazy import LazyModule
 from runlore.domain.runs.job import Job, JobId, JobKind, Turns
+
+if TYPE_CHECKING:
+    from runlore.daemon.runs import contexts
+else:
+    contexts = LazyModule("runlore.daemon.runs.contexts")
 
 HOURLY = "hourly"
 _IDLE_S = 0.5
@@ -155,7 +162,16 @@ class Workers:
         operations = self._parts.operations(local_operator(self._parts.state_root))
         return bool(self._try_step(lambda: self._parts.watch.step(operations)))
 
+    def get_ready(self) -> None:
+        """Be ready for the first prompt of an agent that is connected."""
+        if has_agents(self._parts.state_root):
+            operations = self._parts.operations(local_operator(self._parts.state_root))
+            self._try_step(lambda: contexts.get_ready(self._parts, operations))
+
     def _reads(self) -> None:
+        # Whoever waits for the daemon to start does not wait for this.
+        self._stopping.wait(_IDLE_S)
+        self.get_ready()
         self._repeat(self.read)
 
     def _embeds(self) -> None:

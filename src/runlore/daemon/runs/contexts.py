@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from runlore.daemon.calls.access import asks_privately
 from runlore.daemon.parts import Parts
@@ -14,14 +15,17 @@ from runlore.domain.prompts.projection import Section, SectionName
 from runlore.domain.prompts.selection import query_of
 from runlore.domain.record import RecordId, StateReason
 from runlore.domain.run import MemoryState, RunId
-from runlore.domain.runs.journal import Entry
+from runlore.domain.runs.journal import Entry, text_of
 from runlore.domain.runs.journal_entry import input_entry
-from runlore.domain.scope import Scope
+from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.flow.prompt_context import rebuild
 from runlore.flow.prompt_context.gathering import Input, PromptContext, assemble_prompt, gather
-from runlore.ports.operations import NewRun
+from runlore.ports.operations import HookEvent, NewRun
 from runlore.ports.store import Collections
+
+if TYPE_CHECKING:
+    from runlore.ports.operations import Operations
 
 
 class ForgottenMeanwhile(Exception):
@@ -98,6 +102,19 @@ def given_to(parts: Parts, caller: Caller, asked: Input, *, asked_in: SessionId 
     made = assemble_prompt(found, parts.run_memories)
     projection = replace(made.projection, semantic=near.semantic, remark=near.remark)
     return replace(made, projection=projection)
+
+
+def get_ready(parts: Parts, operations: "Operations") -> None:
+    """Have what the first input needs loaded before it comes, for an agent waits for what it is given."""
+    operations.report_hook(HookEvent(agent="claude-code", event="", payload={}))
+    now = parts.clock.now()
+    nobodys = Session(session_id=SessionId("none"), created_by="daemon", created_at=now, active_at=now)
+    entry = input_of(NewRun(session_id=nobodys.session_id, request="What did we decide about the tests?"))
+    asked = Input(session=nobodys, scopes=(WORKSPACE,), text=text_of(entry.body), recovers=False)
+    found = parts.follower.answer(
+        lambda reading: gather(reading, asked, families=parts.families, now=now), has_words=True
+    )
+    assemble_prompt(found, parts.run_memories)
 
 
 def sections_now(collections: Collections, given: PromptContext | None) -> tuple[Section, ...] | None:
