@@ -16,7 +16,7 @@ _STYLES = {Worth.HARMS: "red", Worth.HELPS: "green"}
 
 
 def value(call: Invocation, limit: options.SearchLimitOption = limits.SEARCH_LIMIT_DEFAULT) -> None:
-    """Show what each learning is worth: how runs went with it, and without it."""
+    """Show what each learning and skill is worth: how runs went with it, and without it."""
     request = ops.ValueRequest(limit=limit)
     call.ask(lambda operations: operations.value(request), _show)
 
@@ -79,7 +79,7 @@ def _show(answer: ops.ValueAnswer) -> None:
             [
                 *("ID", "WORD"),
                 *(Column(title=title, right=True) for title in ("GIVEN", "USED", "WITHOUT", "POINTS")),
-                Column(title="LEARNING", wraps=True),
+                Column(title="LEARNING OR SKILL", wraps=True),
             ],
             [
                 (

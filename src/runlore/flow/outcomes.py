@@ -1,23 +1,33 @@
 """How runs went, read off their journals a day after they ended, when what followed is known too (VAL-3); and
 what that says of the learnings that they were given (VAL-4)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
+from runlore.domain.errors import NotFound
 from runlore.domain.languages.choosing import language_of
 from runlore.domain.languages.language import Cue
+from runlore.domain.lazy import dataclass
 from runlore.domain.prompts.projection import Receipt, SectionName
-from runlore.domain.record import WORTH, JsonValue, Move, Record, RecordId, State
+from runlore.domain.record import WORTH, Move, Record, RecordId, State
 from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.records.feedback import FeedbackVerdict, verdict_of
 from runlore.domain.run import Run, RunId
 from runlore.domain.runs.journal import EventType, JournalEvent, text_of
+from runlore.domain.skill import Skill, SkillId, SkillOrigin
+from runlore.domain.skills.repetition import procedure_digests
+from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.domain.statements.user_messages import refusal_words
 from runlore.domain.text.analysis import terms_of
-from runlore.domain.worth.effect import Effect, Worth, estimate_effect
+from runlore.domain.worth.effect import REVOKE, Effect, Worth, estimate_effect
 from runlore.domain.worth.outcome import RunFacts, SaidOutcome
+from runlore.flow.policies import current_projection, current_skills
+from runlore.flow.skills.catalogue import row_of
+from runlore.flow.skills.sources import every_promoted, revoke_because
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.store import Collections, Store
 
 SETTLED_AFTER = timedelta(days=1)
@@ -33,6 +43,8 @@ _REQUEST_TERMS_MIN = 3
 # learning.
 _USED_TERMS_MIN = 2
 _USED_PART = 0.5
+# So many failed runs say something of the skill that they used.
+_FAILED_MIN = 5
 
 
 def settle_outcomes(store: Store, now: datetime, *, limit: int) -> int:
@@ -52,39 +64,103 @@ def settle_outcomes(store: Store, now: datetime, *, limit: int) -> int:
     return len(found)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Finding:
+    """What is now sure of a learning, in words. `skill` is what it was promoted to, where that is what harms
+    or fails its runs."""
+
+    record: Record
+    sentence: str
+    skill: PromotedSkill | None = None
+
+
 def propose_by_worth(store: Store, now: datetime) -> int:
-    """Have a person look at each learning that is now known to help or to harm: how many there are.
-    Nothing is decided here, and one that was looked at waits again only when the other becomes true."""
+    """Have a person look at each learning and skill that is now known to help or to harm, and at each
+    promoted skill that fails its runs: how many there are. One that was looked at waits again only when
+    something else becomes true. Nothing is decided here, but that a promoted skill is taken out of use where
+    the policy says so."""
     with store.snapshot() as snapshot:
-        sure = {
-            RecordId(source_id): effect
-            for source_id, runs in groupby(snapshot.outcomes.trials(), key=lambda run: run.source_id)
-            if (effect := estimate_effect(runs)).sentence
-        }
-        news = [each.record_id for each in _list_news(snapshot, sure)]
+        sure: dict[str, Effect] = {}
+        if current_projection(snapshot).holdback_percent:
+            sure = {
+                source_id: effect
+                for source_id, runs in groupby(snapshot.outcomes.trials(), key=lambda run: run.source_id)
+                if (effect := estimate_effect(runs)).sentence
+            }
+        news = len(_list_news(snapshot, sure))
     if news:
         with store.transaction() as tx:
-            for record in _list_news(tx, {record_id: sure[record_id] for record_id in news}):
-                sentence = sure[record.record_id].sentence
+            suggestions_turn(tx)
+            takes_back = current_skills(tx).roll_back_harmful
+            for found in _list_news(tx, sure):
+                sentence = found.sentence
+                if takes_back and found.skill is not None:
+                    sentence = f"{sentence.removesuffix(REVOKE)}. It was taken out of use"
+                    revoke_because(tx, found.skill, found.sentence, Act(actor=DAEMON, at=now))
                 act = Act(actor=DAEMON, at=now, reason=sentence)
-                after = replace(record, revalidate_at=now, metadata={**record.metadata, WORTH: sentence})
-                tx.write([apply_record_move(record, Move.AMEND, act, after=after)])
-    return len(news)
+                after = replace(
+                    found.record, revalidate_at=now, metadata={**found.record.metadata, WORTH: sentence}
+                )
+                tx.write([apply_record_move(found.record, Move.AMEND, act, after=after)])
+    return news
 
 
-def _list_news(collections: Collections, sure: Mapping[RecordId, Effect]) -> list[Record]:
-    """The learnings in use of which the opposite, or nothing, was said until now."""
-    return [
+def _list_news(collections: Collections, sure: Mapping[str, Effect]) -> list[_Finding]:
+    """What is sure of learnings in use, and was not said of them last; one thing of each."""
+    news: dict[RecordId, _Finding] = {}
+    for found in (*_list_failing(collections), *_list_sure(collections, sure)):
+        record = found.record
+        said = str(record.metadata.get(WORTH)), found.sentence
+        is_new = len({each.partition(",")[0] for each in said}) > 1
+        if record.state is State.ACTIVE and is_new:
+            news.setdefault(record.record_id, found)
+    return list(news.values())
+
+
+def _list_sure(collections: Collections, sure: Mapping[str, Effect]) -> Iterator[_Finding]:
+    records = collections.records.get_many([RecordId(each) for each in sure])
+    for source_id, effect in sorted(sure.items()):
+        record = records.get(RecordId(source_id))
+        if record is not None and not (record.standing and effect.worth is Worth.HELPS):
+            yield _Finding(record=record, sentence=effect.sentence)
+        elif record is None and effect.worth is Worth.HARMS:
+            yield from _tell_of_skill(collections, SkillId(source_id), effect.sentence)
+
+
+def _list_failing(collections: Collections) -> Iterator[_Finding]:
+    """The promoted skills in use most of whose runs have failed."""
+    for promoted in every_promoted(collections):
+        row = row_of(collections, promoted.name) if promoted.status is RolloutStatus.ACTIVE else None
+        if row is not None and row.usage.failed >= _FAILED_MIN and row.usage.failed > row.usage.succeeded:
+            runs = row.usage.failed + row.usage.succeeded
+            told = f"most runs that used it failed, {row.usage.failed} of {runs}{REVOKE}"
+            yield from _tell_of_skill(collections, row.skill_id, told)
+
+
+def _tell_of_skill(collections: Collections, skill_id: SkillId, sentence: str) -> Iterator[_Finding]:
+    """A finding about a skill, told with the procedure that it was promoted from or is kept as."""
+    with suppress(NotFound):
+        skill = collections.skills.get(skill_id)
+        promoted = collections.promotions.find(skill.name) if skill.origin is SkillOrigin.PROMOTED else None
+        if promoted is None:
+            records = _list_procedures_of(collections, skill)
+        elif promoted.status is RolloutStatus.REVOKED:
+            records = []
+        else:
+            records = list(collections.records.get_many([promoted.source_record_id]).values())
+        for record in records:
+            yield _Finding(record=record, sentence=f"skill {skill.name}: {sentence}", skill=promoted)
+
+
+def _list_procedures_of(collections: Collections, skill: Skill) -> list[Record]:
+    """The procedures that saving a skill has made, or that were there for what it was learned from."""
+    found = [
         record
-        for record_id, record in sorted(collections.records.get_many(list(sure)).items())
+        for digest in procedure_digests(skill)
+        for record in collections.records.proposals_for(digest)
         if record.state is State.ACTIVE
-        and not (record.standing and sure[record_id].worth is Worth.HELPS)
-        and _first_words(record.metadata.get(WORTH)) != _first_words(sure[record_id].sentence)
     ]
-
-
-def _first_words(sentence: JsonValue) -> str:
-    return str(sentence).partition(",")[0]
+    return found[:1]
 
 
 def _read(
@@ -175,9 +251,13 @@ def _count_feedback(collections: Collections, run_id: RunId, receipt: Receipt | 
 
 
 def _find_used(collections: Collections, receipt: Receipt | None, request: str, done: str) -> dict[str, bool]:
-    """Which of the learnings that a run was given show in what it said and did."""
+    """Which of the learnings that a run was given show in what it said and did, and which of the skills it
+    opened."""
+    if receipt is None:
+        return {}
     asked, did = set(terms_of(request)), set(terms_of(done))
-    used: dict[str, bool] = {}
+    opened = {each.skill_id for each in collections.skills.uses_of([receipt.run_id])}
+    used = {each: each in opened for each in receipt.skills}
     for record_id, record in collections.records.get_many(_list_given(receipt)).items():
         own = set(terms_of(record.summary)) - asked
         least = max(min(_USED_TERMS_MIN, len(own)), _USED_PART * len(own))

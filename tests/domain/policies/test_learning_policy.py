@@ -64,7 +64,7 @@ timeout_s = 15
 [model_budget]
 calls_per_day = 500
 tokens_per_day = 1_000_000
-batch_tokens = 24_000
+batch_tokens = 12_000
 [projection]
 max_entries = 12
 budget_tokens = 1500

@@ -30,6 +30,7 @@ DEFAULTS: dict[str, JsonValue] = {
     "llm_curate": True,
     "max_auto_load": 3,
     "max_lazy_slots": 5,
+    "roll_back_harmful": False,
     "auto_save.enabled": True,
     "auto_save.require_llm": True,
     "auto_save.max_per_run": 3,
@@ -65,7 +66,7 @@ def refused(document: object) -> Invalid:
     return caught.value
 
 
-def test_the_fields_are_those_of_the_seed_with_its_defaults() -> None:
+def test_the_fields_are_those_of_the_specification_with_their_defaults() -> None:
     whole = check_policy(PolicyName.SKILLS, {})
 
     assert list(WALKED) == list(DEFAULTS)
@@ -193,7 +194,7 @@ def test_any_document_is_a_whole_policy_or_a_clear_refusal(document: dict[str, o
 def test_every_field_is_described_by_what_it_does_and_by_a_requirement() -> None:
     for path, field in WALKED.items():
         assert field.about.endswith("."), path
-        assert field.requirement.startswith("SKL-"), path
+        assert field.requirement.startswith(("SKL-", "VAL-")), path
         assert isinstance(field.shape, Flag | Whole), path
 
 

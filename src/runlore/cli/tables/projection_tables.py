@@ -101,6 +101,8 @@ def show_receipt(view: ops.ReceiptView, *, with_sections: bool) -> None:
     if not any(section.entries for section in receipt.sections):
         say("It was given nothing: nothing that it may see was about its input, or nothing had room.")
     _show_given(receipt.sections)
+    if receipt.skills:
+        say(f"Offered skills: {', '.join(receipt.skills)}")
     _show_omissions(receipt.omissions)
     _show_budget(receipt.budget)
     forgotten = [source for section in view.sections for source in section.missing]

@@ -191,8 +191,12 @@ def open_own_run(
         executor=parts.process_id,
         claim=claim,
         founding=begun.founding if begun else None,
+        skills=tuple(each.skill.skill_id for each in skills.items) if skills else (),
     )
     opened = opening.open(asked, begun.call if begun else call_of(request))
+    if skills:
+        offered = tuple(each for each in skills.items if each.skill.skill_id in opened.skills)
+        skills = replace(skills, items=offered)
     history = _unforgotten(parts, history, opened.session, kind)
     sections = opened.view.sections or ()
     return OpenedRun(

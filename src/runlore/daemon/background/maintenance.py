@@ -21,7 +21,7 @@ from runlore.domain.timestamps import format_time, parse_time
 from runlore.flow.capture.ending import PROCESS_DIED, interruption
 from runlore.flow.capture.runs import idle_since, is_abandoned, is_idle, list_lapsed_processes
 from runlore.flow.capture.session_lock import Beat, Hold, skip_beat, unheld
-from runlore.flow.policies import current_projection, current_run_memory
+from runlore.flow.policies import current_run_memory
 from runlore.flow.review.again import Requeueing
 from runlore.ports.store import Transaction
 
@@ -204,15 +204,13 @@ def _look_daily(parts: Parts) -> None:
     now = parts.clock.earliest_now()
     with parts.store.snapshot() as snapshot:
         looked_at = snapshot.counters.note(_DAILY_NOTE)
-        holds_back = current_projection(snapshot).holdback_percent > 0
     if looked_at is not None and parse_time(looked_at) > now - outcomes.SETTLED_AFTER:
         return
     looks: list[Callable[[], object]] = [
         partial(folder_staleness.note_staleness, parts),
         partial(_note_repeats, parts),
+        partial(outcomes.propose_by_worth, parts.store, now),
     ]
-    if holds_back:
-        looks.append(partial(outcomes.propose_by_worth, parts.store, now))
     for look in looks:
         # Retention and the doctor tell of what is damaged.
         with suppress(Corrupt):

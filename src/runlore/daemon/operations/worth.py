@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 
@@ -10,8 +11,10 @@ from runlore.daemon.calls.requests import checked_limit
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import own_run_turn
 from runlore.domain import limits
+from runlore.domain.errors import NotFound
 from runlore.domain.record import RecordId, State
 from runlore.domain.records.audit import Act
+from runlore.domain.skill import SkillId
 from runlore.domain.text.excerpt import excerpt
 from runlore.domain.worth.effect import TrialRun, Worth, estimate_effect
 from runlore.domain.worth.repeats import Repeat
@@ -34,18 +37,23 @@ class WorthActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             percent = current_projection(snapshot).holdback_percent
             found = [
-                _judge(RecordId(source_id), list(runs))
+                _judge(source_id, list(runs))
                 for source_id, runs in groupby(snapshot.outcomes.trials(), key=lambda run: run.source_id)
             ]
             records = snapshot.records.get_many([RecordId(item.record_id) for item in found])
-        seen = {each.record_id: each for each in records.values() if self.caller.reaches(each.scope)}
+            titles = {
+                str(name): each.summary for name, each in records.items() if self.caller.reaches(each.scope)
+            }
+            if self.caller.scopes is None:
+                others = [item.record_id for item in found if item.record_id not in titles]
+                titles |= {name: f"skill {told}" for name in others if (told := _skill_name(snapshot, name))}
         items = sorted(
-            (item for item in found if item.record_id in seen),
+            (item for item in found if item.record_id in titles),
             key=lambda item: (_ORDER.index(item.word), -abs(item.difference), -item.given, item.record_id),
         )
         return ops.ValueAnswer(
             items=tuple(
-                replace(item, title=excerpt(seen[RecordId(item.record_id)].summary, limits.TITLE_CHARS_MAX))
+                replace(item, title=excerpt(titles[item.record_id], limits.TITLE_CHARS_MAX))
                 for item in items[:limit]
             ),
             truncated=len(items) > limit,
@@ -98,10 +106,17 @@ def _repeat_item(collections: Collections, repeat: Repeat) -> ops.RepeatItem:
     )
 
 
-def _judge(record_id: RecordId, runs: Sequence[TrialRun]) -> ops.ValueItem:
+def _skill_name(collections: Collections, source_id: str) -> str:
+    """What a skill is called that was offered to runs; empty where it is gone."""
+    with suppress(NotFound):
+        return collections.skills.get(SkillId(source_id)).name
+    return ""
+
+
+def _judge(source_id: str, runs: Sequence[TrialRun]) -> ops.ValueItem:
     effect = estimate_effect(runs)
     return ops.ValueItem(
-        record_id=record_id,
+        record_id=source_id,
         title="",
         given=sum(not run.held_back for run in runs),
         held_back=sum(run.held_back for run in runs),

@@ -47,11 +47,13 @@ def claim_nothing(_run_id: RunId) -> None: ...
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """A run as it was opened. One that was there already is not `is_new`: nothing is begun for it again."""
+    """A run as it was opened. One that was there already is not `is_new`: nothing is begun for it again.
+    `skills` are those of the ones it was to be offered that were not held back."""
 
     view: ops.RunView
     session: Session
     is_new: bool
+    skills: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +73,8 @@ class Founding:
 class RunOpening:
     """Opens runs for one caller. With an `executor` they are Runlore's own, worked by that process, one at a
     time in a session. `claim` is called before one that is new is opened, and may refuse it. Without
-    `recovers` they are not told of the session's earlier runs."""
+    `recovers` they are not told of the session's earlier runs. `skills` are the ids of those that one is to
+    be offered."""
 
     parts: Parts
     caller: Caller
@@ -79,6 +82,7 @@ class RunOpening:
     claim: Callable[[RunId], None] = claim_nothing
     founding: Founding | None = None
     recovers: bool = True
+    skills: tuple[str, ...] = ()
 
     @property
     def unstored(self) -> UnstoredRuns:
@@ -126,7 +130,7 @@ class RunOpening:
             run_id=run_id,
             recovers=self.recovers,
         )
-        return given_to(self.parts, self.caller, asked, asked_in=asked_in)
+        return given_to(self.parts, self.caller, asked, asked_in=asked_in).offer(self.skills)
 
     def _open_stored(self, opening: "_Opening", session: Session) -> Opened:
         stale: tuple[RunId, ...] = ()
@@ -161,7 +165,7 @@ class RunOpening:
         # The run is open, whatever becomes of these: a maintenance deletes what is left of them.
         with suppress(RunloreError):
             remembering(self.parts).drop(stale)
-        return Opened(view=view, session=session, is_new=is_new)
+        return Opened(view=view, session=session, is_new=is_new, skills=opening.skills)
 
     def _open_unstored(self, opening: "_Opening", session: Session) -> Opened:
         wanted = opening.wanted
@@ -184,7 +188,7 @@ class RunOpening:
         fresh = replace(wanted, run_id=run_id, opened_at=now, active_at=now)
         run = self.unstored.open(fresh)
         view = ops.RunView(run=run, request="", sections=sections, stored=False)
-        return Opened(view=view, session=session, is_new=run is fresh)
+        return Opened(view=view, session=session, is_new=run is fresh, skills=opening.skills)
 
     def _take_effect(self, tx: Transaction, run: Run, given: PromptContext | None) -> tuple[RunId, ...]:
         """Keep the receipt, prune what leads to nothing any more, and count: the memories to delete."""
@@ -237,6 +241,10 @@ class _Opening:
     @property
     def text(self) -> str:
         return text_of(self.entry.body)
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        return () if self.given is None else self.given.skills
 
     def present(self, collections: Collections, run_id: RunId) -> Run | None:
         """The run that is stored already, where it is what is asked for once more."""

@@ -106,7 +106,7 @@ class ModelBudget:
 
     calls_per_day: int = 500
     tokens_per_day: int = 1_000_000
-    batch_tokens: int = 24_000
+    batch_tokens: int = 12_000
 
 
 @dataclass(frozen=True, kw_only=True)

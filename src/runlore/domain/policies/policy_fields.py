@@ -413,15 +413,16 @@ PROJECTION = Table(
         PolicyField(
             name="holdback_percent",
             shape=Whole(least=0, most=PERCENT_MAX),
-            about="From how many runs of a hundred each learning is held back on purpose, so that"
-            " what it is worth can be said. Standing rules are never held back.",
+            about="From how many runs of a hundred each learning is held back on purpose, and from those of"
+            " Runlore's own agent each skill, so that what it is worth can be said. Standing rules are never"
+            " held back.",
             requirement="VAL-2",
             example="[projection]\nholdback_percent = 10",
         ),
         PolicyField(
             name="never_held_back",
             shape=Many(shape=RuleName(blank=False), most=limits.POLICY_RULES_MAX, things="ids"),
-            about="Records that are given whatever is held back, by their ids.",
+            about="Records and skills that are given whatever is held back, by their ids.",
             requirement="VAL-2",
             example='[projection]\nnever_held_back = ["mem_01J9ZK5T3M8W2Q4R6S8V0X2Y4Z"]',
         ),

@@ -39,6 +39,7 @@ class SkillsPolicy:
     llm_curate: bool = True
     max_auto_load: int = 3
     max_lazy_slots: int = 5
+    roll_back_harmful: bool = False
     auto_save: AutoSavePolicy = AutoSavePolicy()
     curation: SkillCurationPolicy = SkillCurationPolicy()
 
@@ -157,6 +158,13 @@ SKILLS = Table(
             about="How many of the matching skills an input gets.",
             requirement="SKL-10",
             example="max_lazy_slots = 3",
+        ),
+        PolicyField(
+            name="roll_back_harmful",
+            about="Whether a promoted skill is taken out of use at once when runs are known to go worse with"
+            " it, or when most of five runs or more that used it have failed. Your inbox says so either way.",
+            requirement="VAL-4",
+            example="roll_back_harmful = true",
         ),
         PolicyField(
             name="auto_save", shape=AUTO_SAVE, about="What is saved without a question.", requirement="SKL-7"

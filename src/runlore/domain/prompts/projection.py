@@ -15,10 +15,12 @@ from runlore.domain.scope import Scope
 
 
 class SectionName(StrEnum):
-    """The sections, in the order in which they are packed."""
+    """The sections, in the order in which they are packed. Skills have none of their own in a receipt: those
+    that a run went without are among its omissions."""
 
     LEARNED_CONTEXT = "learned_context"
     RECOVERED_MEMORY = "recovered_memory"
+    SKILLS = "skills"
 
 
 class Omitted(StrEnum):
@@ -154,10 +156,15 @@ class ReceiptSection:
     entries: tuple[ReceiptEntry, ...]
 
 
-@JsonForm(document="ReceiptDetails", omit_default=("holdback_percent",), may_lack=("holdback_percent",))
+@JsonForm(
+    document="ReceiptDetails",
+    omit_default=("holdback_percent", "skills"),
+    may_lack=("holdback_percent", "skills"),
+)
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What a run was given, and which part of what it would have been given was held back on purpose."""
+    """What a run was given, and which part of what it would have been given was held back on purpose.
+    `skills` are the ids of those that it was offered; Runlore's own agent alone is offered any."""
 
     run_id: RunId
     at: datetime
@@ -166,6 +173,7 @@ class Receipt:
     omissions: tuple[Omission, ...]
     budget: Budget
     holdback_percent: int = 0
+    skills: tuple[str, ...] = ()
 
     @property
     def held_back(self) -> frozenset[str]:

@@ -91,6 +91,12 @@ def procedure_digest(pattern: str) -> str:
     return _digest(Kind.PROCEDURE, pattern_digest(pattern))
 
 
+def procedure_digests(skill: Skill) -> tuple[str, ...]:
+    """By what the procedure of a saved skill is known."""
+    patterns = (each.pattern for each in skill.learned_from)
+    return (*map(procedure_digest, patterns), _digest(Kind.PROCEDURE, skill.skill_id))
+
+
 def is_told_by(episode: Record, other: Record) -> bool:
     """Whether two episodes tell of the same finding."""
     is_alike = episode.kind is other.kind

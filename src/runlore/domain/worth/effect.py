@@ -14,6 +14,8 @@ from enum import StrEnum
 from runlore.domain.lazy import dataclass
 from runlore.domain.worth.outcome import POINTS_MAX
 
+REVOKE = ": revoke it?"
+"""What a sentence about something harmful ends with, as long as it is in use."""
 # How often the interval may ever miss the truth, for one record.
 ERROR_RATE = 0.05
 # Fewer runs than this without it say nothing, whatever the interval.
@@ -72,7 +74,7 @@ class Effect:
         least, most = sorted((abs(round(self.low)), abs(round(self.high))))
         runs = f"in {self.given:,} runs with it and {self.held_back:,} without"
         if self.worth is Worth.HARMS:
-            return f"runs go worse with it, by {least} to {most} of 100 points, {runs}: revoke it?"
+            return f"runs go worse with it, by {least} to {most} of 100 points, {runs}{REVOKE}"
         if self.worth is Worth.HELPS:
             return f"runs go better with it, by {least} to {most} of 100 points, {runs}: let it stand in all?"
         return ""

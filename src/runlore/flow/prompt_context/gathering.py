@@ -11,6 +11,7 @@ are read with no snapshot open:
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 
@@ -83,17 +84,35 @@ class Input:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HoldBack:
+    """What a run goes without on purpose; without a run nothing is held back."""
+
+    run_id: RunId | None
+    limits: ProjectionPolicy
+
+    @property
+    def percent(self) -> int:
+        return 0 if self.run_id is None else self.limits.holdback_percent
+
+    def has(self, source_id: str) -> bool:
+        run_id, exempt = self.run_id, self.limits.never_held_back
+        return run_id is not None and is_held_back(source_id, run_id, self.percent, exempt=exempt)
+
+
+@dataclass(frozen=True, kw_only=True)
 class PromptContext:
     """What an input is given, and what has to be written where that has an effect.
 
-    Of many learnings that were too many, some are named in the omissions; the others are counted.
+    Of many learnings that were too many, some are named in the omissions; the others are counted. `skills`
+    are the ids of those that it is offered.
     """
 
     projection: Projection
     unreadable: tuple[RunId, ...] = ()
     expired: tuple[RunId, ...] = ()
     unnamed_omissions: int = 0
-    holdback_percent: int = 0
+    holdback: HoldBack
+    skills: tuple[str, ...] = ()
 
     @property
     def stale(self) -> tuple[RunId, ...]:
@@ -117,6 +136,15 @@ class PromptContext:
         }
         return {name: amount for name, amount in amounts.items() if amount}
 
+    def offer(self, skills: Sequence[str]) -> "PromptContext":
+        """The same with the skills that fit, but for those that are held back."""
+        held = [each for each in skills if self.holdback.has(each)]
+        without = (
+            Omission(section=SectionName.SKILLS, source_id=each, reason=Omitted.HELD_BACK) for each in held
+        )
+        projection = replace(self.projection, omissions=(*self.projection.omissions, *without))
+        return replace(self, projection=projection, skills=tuple(each for each in skills if each not in held))
+
     def receipt(self, run_id: RunId, at: datetime) -> Receipt:
         """What is kept with the run. A learning's text is read again at its revision, a run's is kept."""
         return Receipt(
@@ -126,7 +154,8 @@ class PromptContext:
             sections=tuple(_receipt_section(section) for section in self.projection.sections),
             omissions=self.projection.omissions,
             budget=self.projection.budget,
-            holdback_percent=self.holdback_percent,
+            holdback_percent=self.holdback.percent,
+            skills=self.skills,
         )
 
 
@@ -141,8 +170,7 @@ class PromptMaterial:
     tracked: TrackedRuns
     budget: Budget
     policy: RunMemoryPolicy
-    limits: ProjectionPolicy
-    run_id: RunId | None = None
+    holdback: HoldBack
 
 
 def gather(
@@ -169,8 +197,7 @@ def gather(
         else TrackedRuns(session_id=session_id, entries_max=0),
         budget=_open_budget(snapshot.counters, asked, families),
         policy=policy,
-        limits=limits,
-        run_id=asked.run_id,
+        holdback=HoldBack(run_id=asked.run_id, limits=limits),
     )
 
 
@@ -189,7 +216,7 @@ def assemble_prompt(found: PromptMaterial, run_memories: RunMemories) -> PromptC
         unreadable=runs.unreadable,
         expired=runs.expired,
         unnamed_omissions=unnamed,
-        holdback_percent=0 if found.run_id is None else found.limits.holdback_percent,
+        holdback=found.holdback,
     )
 
 
@@ -222,7 +249,7 @@ class _Part:
 def _pack_learnings(material: PromptMaterial) -> tuple[_Part, Budget]:
     """Standing rules first, in their part of the room; then what the input finds, the best first. What is
     held back leaves its place empty: otherwise runs with and without it would differ in more than that."""
-    learned, budget, limits = material.learned, material.budget, material.limits
+    learned, budget, limits = material.learned, material.budget, material.holdback.limits
     name, most = SectionName.LEARNED_CONTEXT, limits.max_entries
     rules = [_learned_entry(each, budget) for each in learned.standing]
     found = [_learned_entry(each, budget) for each in learned.entries]
@@ -238,7 +265,7 @@ def _pack_learnings(material: PromptMaterial) -> tuple[_Part, Budget]:
     rest, beyond = rest[: most - len(taken)], rest[most - len(taken) :]
     second = token_budget.passing_over([entry.tokens for entry in rest], first.used or frame, room)
     packed = [rest[place] for place in second.taken]
-    held = [entry for entry in packed if _is_held_back(entry, material)]
+    held = [entry for entry in packed if not entry.standing and material.holdback.has(entry.source_id)]
     entries = [*taken, *(entry for entry in packed if entry not in held)]
     given = {entry.source_id for entry in entries}
     left_out = {entry.source_id: (Omitted.OVER_BUDGET, entry.tokens) for entry in rest}
@@ -262,15 +289,6 @@ def _pack_learnings(material: PromptMaterial) -> tuple[_Part, Budget]:
 
 
 _TOO_MANY = (Omitted.OVER_ENTRIES, 0)
-
-
-def _is_held_back(entry: SectionEntry, material: PromptMaterial) -> bool:
-    limits, run_id = material.limits, material.run_id
-    return (
-        run_id is not None
-        and not entry.standing
-        and is_held_back(entry.source_id, run_id, limits.holdback_percent, exempt=limits.never_held_back)
-    )
 
 
 def _learned_entry(entry: LearnedEntry, budget: Budget) -> SectionEntry:

@@ -26,9 +26,9 @@ class ValueRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ValueItem:
-    """A record's worth. The difference is in points of a run's outcome, from 0 to 100; it lies between
-    `low` and `high`, however often one looks. Runs that are not settled yet are in `given` and `held_back`
-    alone."""
+    """The worth of a learning or a skill; `record_id` is the id of either. The difference is in points of a
+    run's outcome, from 0 to 100; it lies between `low` and `high`, however often one looks. Runs that are not
+    settled yet are in `given` and `held_back` alone."""
 
     record_id: str
     title: str
@@ -118,8 +118,8 @@ class WorthOperations(Protocol):
 
     @Operation("GET /v1/value", OVERSEERS)
     def value(self, request: ValueRequest) -> ValueAnswer:
-        """What each learning is worth: the difference between runs with it and runs from which it was held
-        back."""
+        """What each learning and each skill is worth: the difference between runs with it and runs from which
+        it was held back."""
 
     @Operation("POST /v1/runs/{run_id}/outcome", AGENTS, area="runs")
     def say_outcome(self, request: OutcomeRequest) -> OutcomeAnswer:

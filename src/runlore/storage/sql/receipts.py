@@ -77,6 +77,7 @@ def _arms(receipt: Receipt) -> dict[str, str | None]:
     arms: dict[str, str | None] = {omission.source_id: None for omission in receipt.omissions}
     arms |= dict.fromkeys(receipt.held_back, "held_back")
     arms |= {entry.source_id: "given" for section in receipt.sections for entry in section.entries}
+    arms |= dict.fromkeys(receipt.skills, "given")
     return dict(sorted(arms.items()))
 
 
