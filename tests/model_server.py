@@ -88,6 +88,8 @@ class Received:
         """The system text."""
         if "system" in self.body:
             return _text(self.body["system"])
+        if "messages" not in self.body:
+            return str(self.body.get("instructions", ""))
         return "\n".join(
             _text(said["content"])
             for said in self.body["messages"]
@@ -360,7 +362,7 @@ def _head(reply: Reply, body: bytes, headers: Mapping[str, str] | None = None) -
 def _body(reply: Reply, received: Received) -> bytes:
     if reply.body is not None:
         return reply.body
-    made = _message if received.path.endswith("/messages") else _completion
+    made = _BY_PATH.get(received.path.rpartition("/")[2], _completion)
     return json.dumps(made(reply, received)).encode()
 
 
@@ -402,6 +404,48 @@ def _completion(reply: Reply, received: Received) -> dict[str, Any]:
     return completion
 
 
+def _response(reply: Reply, received: Received) -> dict[str, Any]:
+    """OpenAI's response."""
+    said = {"type": "output_text", "text": reply.text, "annotations": []}
+    message = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [said],
+    }
+    calls = [
+        {
+            "type": "function_call",
+            "id": f"fc_{number}",
+            "call_id": call.id_in(received.body, number),
+            "name": call.name,
+            "arguments": call.written,
+            "status": "completed",
+        }
+        for number, call in enumerate(reply.calls)
+    ]
+    sent, came = reply.usage or (0, 0)
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1_790_000_000,
+        "status": "completed",
+        "model": received.body["model"],
+        "output": [*([message] if reply.text else []), *calls],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {
+            "input_tokens": sent,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": came,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": sent + came,
+        },
+    }
+
+
 def _message(reply: Reply, received: Received) -> dict[str, Any]:
     """Anthropic's message."""
     content: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
@@ -433,3 +477,6 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content)
+
+
+_BY_PATH = {"messages": _message, "responses": _response}

@@ -32,7 +32,8 @@ class Called:
 
     def id_in(self, body: Mapping[str, Any], number: int) -> str:
         """Its id in the answer to a request, which no other call of the conversation has."""
-        return f"call_{len(body['messages'])}_{number}" if self.call_id is None else self.call_id
+        said = body["messages"] if "messages" in body else body["input"]
+        return f"call_{len(said)}_{number}" if self.call_id is None else self.call_id
 
 
 class Spoken(Protocol):

@@ -12,9 +12,11 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from runlore.client.agents_session import AgentsSession as AgentsSession
     from runlore.client.async_sdk import AsyncLore as AsyncLore
     from runlore.client.async_sdk import AsyncRecordedRun as AsyncRecordedRun
     from runlore.client.async_sdk import connect_async as connect_async
+    from runlore.client.langgraph_store import LangGraphStore as LangGraphStore
     from runlore.client.sdk import Event as Event
     from runlore.client.sdk import Lore as Lore
     from runlore.client.sdk import MessageEvent as MessageEvent
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "client.sdk": "connect Lore RecordedRun Event MessageEvent ToolCallEvent ToolResultEvent UsageEvent",
+        "client.agents_session": "AgentsSession",
+        "client.langgraph_store": "LangGraphStore",
         "client.async_sdk": "connect_async AsyncLore AsyncRecordedRun",
         "domain.errors": "RunloreError Invalid Refused Denied NotFound Conflict Unavailable Corrupt",
         "domain.record": "Kind Layer Record RecordId State",

@@ -17,25 +17,39 @@ PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 @pytest.mark.req("INT-4")
 def test_every_example_runs_and_memory_reaches_the_model(tmp_path: Path) -> None:
     learned, rule = "Billing is deployed by the platform team", "We deploy the billing service on Fridays"
-    script = (says("On Fridays."), calls("remember", {"sentence": learned}), says("On Fridays, it seems."))
+    put = "The platform team owns the billing service"
+    script = (
+        *(says("On Fridays."), calls("remember", {"sentence": learned}), says("On Fridays, it seems.")),
+        *(calls("weekday", {}), says("It is Friday, so yes."), says("The platform team.")),
+    )
     program = tmp_path / "examples.py"
     program.write_text(
         "\n".join("\n".join(block.lines) for block in blocks(PAGE.read_text("utf-8"))), "utf-8"
     )
     with model_server(*script) as server:
         at = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
+        # Else the Agents SDK reports to a server of its own.
+        at["OPENAI_AGENTS_DISABLE_TRACING"] = "1"
         done = subprocess.run(
             [sys.executable, program], env={**os.environ, **at}, capture_output=True, text=True, check=False
         )
     assert (done.returncode, done.stderr) == (0, "")
-    assert [rule in received.instructions for received in server.requests] == [True, True, True]
+    assert [rule in received.instructions for received in server.requests] == [True] * 6
     told = done.stdout.splitlines()
     assert told[0].startswith(rule)
     assert told[1] == "completed"
     assert told[2] == "['When is billing deployed?', 'When do we deploy the billing service?']"
-    assert told[3].startswith("record.")
+    assert told[3] == "It is Friday, so yes."
+    assert told[4].startswith("record.")
+    history = server.requests[4].body["input"]
+    assert {"role": "assistant", "content": "On Fridays, it seems."} in history
+    assert history[-1]["output"] == "Friday"
     with runlore.connect() as lore:
         waiting = lore.operations.list_candidates(runlore.CandidateRequest()).items
         runs = lore.operations.list_runs(runlore.RunsRequest()).items
-    assert learned in [each.summary for each in waiting]
-    assert [view.run.status.value for view in runs] == ["completed"] * 4
+        asked = next(view.run for view in runs if view.request == "May I deploy billing today?")
+        events = lore.operations.journal(runlore.JournalRequest(run_id=asked.run_id)).items
+    assert {learned, put} <= {each.summary for each in waiting}
+    assert [view.run.status.value for view in runs] == ["completed"] * 6
+    assert [event.body["output"] for event in events if event.type.value == "tool_result"] == ["Friday"]
+    assert events[-2].body["text"] == "It is Friday, so yes."

@@ -30,13 +30,13 @@ class AsyncRecordedRun:
         self._open_run = open_run
 
     async def open(self) -> Self:
-        self._run = run = await asyncio.to_thread(self._open_run)
+        self.recorded = run = await asyncio.to_thread(self._open_run)
         self.run_id, self.session_id = run.run_id, run.session_id
         self.context, self.is_stored = run.context, run.is_stored
         return self
 
     async def say(self, text: str) -> None:
-        await asyncio.to_thread(self._run.say, text)
+        await asyncio.to_thread(self.recorded.say, text)
 
     async def tool(
         self,
@@ -49,14 +49,14 @@ class AsyncRecordedRun:
         source: str | None = None,
     ) -> None:
         await asyncio.to_thread(
-            self._run.tool, name, arguments, output, exit_code=exit_code, is_error=is_error, source=source
+            self.recorded.tool, name, arguments, output, exit_code=exit_code, is_error=is_error, source=source
         )
 
     async def append(self, *events: Event) -> None:
-        await asyncio.to_thread(self._run.append, *events)
+        await asyncio.to_thread(self.recorded.append, *events)
 
     async def finish(self, *, status: RunStatus = RunStatus.COMPLETED, error: str = "") -> None:
-        await asyncio.to_thread(self._run.finish, status=status, error=error)
+        await asyncio.to_thread(self.recorded.finish, status=status, error=error)
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -65,7 +65,7 @@ class AsyncRecordedRun:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         # A task that was cancelled still tells how its run ended.
-        await asyncio.shield(asyncio.to_thread(self._run.__exit__, kind, error, where))
+        await asyncio.shield(asyncio.to_thread(self.recorded.__exit__, kind, error, where))
 
 
 class AsyncLore:

@@ -76,7 +76,7 @@ class RecordedRun:
     completed, as failed with the error that came out of it, or as interrupted."""
 
     def __init__(self, operations: ops.Operations, view: ops.RunView) -> None:
-        self._operations = operations
+        self.operations = operations
         self.run_id = view.run.run_id
         self.session_id = view.run.session_id
         # What memory gives to this run's prompt, to be put before the request; empty where it gives nothing.
@@ -113,7 +113,7 @@ class RecordedRun:
 
     def append(self, *events: Event) -> None:
         """Keep events in the order in which they happened. They are durable when this returns."""
-        self._operations.append_events(
+        self.operations.append_events(
             ops.NewEvents(run_id=self.run_id, events=tuple(cast("JsonObject", event) for event in events))
         )
 
@@ -121,7 +121,7 @@ class RecordedRun:
         """End the run before the `with` block does. Its memory is there when this returns."""
         if not self._is_open:
             return
-        self._operations.finish_run(ops.RunEnd(run_id=self.run_id, status=status, error=error))
+        self.operations.finish_run(ops.RunEnd(run_id=self.run_id, status=status, error=error))
         self._is_open = False
 
     def __enter__(self) -> Self:

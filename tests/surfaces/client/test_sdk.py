@@ -3,38 +3,20 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 import runlore
-from runlore.config.settings import Settings
 from runlore.ports.operations.areas import AREA_OF_VALUE
-from tests.surfaces.api_client import Api, serving
+from tests.surfaces.api_client import Api
+from tests.surfaces.client.conftest import Reach
 from tests.surfaces.command_line import Runlore
 
 pytestmark = pytest.mark.req("INT-4")
 
 RULE = "We deploy the billing service on Fridays"
-Reach = Callable[[], runlore.Lore]
-
-
-@pytest.fixture(params=["embedded", "sqlite", "postgres"])
-def reach(request: pytest.FixtureRequest, clean_home: Path) -> Iterator[Reach]:
-    """A way to connect, which may be taken again and again."""
-    if request.param == "embedded":
-        yield partial(runlore.connect, home=str(clean_home / "own"))
-        return
-    url = request.getfixturevalue("postgres_database") if request.param == "postgres" else None
-    with serving(Settings(state_root=str(clean_home / "runlore"), database_url=url)) as api:
-        yield partial(_connect_to, api)
-
-
-def _connect_to(api: Api) -> runlore.Lore:
-    return runlore.connect(url=f"http://127.0.0.1:{api.port}", token=api.secret)
 
 
 def statuses(lore: runlore.Lore) -> dict[str, tuple[str, str]]:
