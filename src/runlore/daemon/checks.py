@@ -17,7 +17,7 @@ from runlore.daemon.connected_agents import list_connected
 from runlore.daemon.parts import Parts
 from runlore.daemon.promoted_checks import mend_promoted, promoted_findings
 from runlore.daemon.skills.file_differences import LEFT_ALONE
-from runlore.daemon.skills.file_sync import RefreshReport
+from runlore.daemon.skills.file_fingerprints import RefreshReport
 from runlore.daemon.skills.mounting import MountFollower
 from runlore.domain.agent.approval_rules import Stance
 from runlore.domain.errors import Corrupt, RunloreError

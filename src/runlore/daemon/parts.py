@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.clock import SystemClock, write_clock_note
 from runlore.domain.errors import Invalid
-from runlore.domain.lazy import dataclass
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.session import Session
 from runlore.ports.model import ModelFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runlore.config import model_families
     from runlore.config.agent import AgentSettings
     from runlore.daemon.own_runs.service import AgentService
     from runlore.daemon.private_runs import PrivateRuns
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from runlore.ports.run_memories import RunMemories
     from runlore.ports.store import Store
     from runlore.ports.workspaces import Workspaces
+else:
+    model_families = LazyModule("runlore.config.model_families")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +74,6 @@ class Parts:
     ids: Ids
     state_root: str
     process_id: ProcessId
-    families: tuple[ModelFamily, ...]
     private_runs: PrivateRuns
     models: Models
     meaning: LearningVectors
@@ -88,6 +90,10 @@ class Parts:
     def is_alone(self) -> bool:
         """Whether nobody else shares the database: the embedded one has no other writer under its lock."""
         return self.store.description().get("engine") == "sqlite"
+
+    @property
+    def families(self) -> tuple[ModelFamily, ...]:
+        return model_families.load_families()
 
     def operations(self, caller: Caller) -> Operations:
         return self.bound(self, caller)

@@ -6,7 +6,6 @@ import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from runlore.config.model_families import load_families
 from runlore.config.settings import read_settings
 from runlore.daemon.agents_folder import local_operator
 from runlore.daemon.app import Application, Parts
@@ -18,6 +17,7 @@ from runlore.daemon.private_runs import PrivateRuns
 from runlore.daemon.search.embedding_backend import open_backend
 from runlore.daemon.search.index_sync import IndexSync
 from runlore.daemon.search.learning_vectors import LearningVectors
+from runlore.daemon.search.saved_files import delete_file
 from runlore.daemon.skills.library import LibraryParts, SkillLibrary
 from runlore.daemon.skills.mount_notes import MountNotes
 from runlore.daemon.transcript_watch import TranscriptWatch
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from runlore.config.settings import Settings
     from runlore.daemon.parts import SkillTrial
-    from runlore.daemon.skills import mounting, skill_vectors
+    from runlore.daemon.skills import mounting
     from runlore.domain.run import RunId
     from runlore.domain.skill import SkillDocument, SkillId
     from runlore.ports.clock import Clock
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from runlore.ports.workspaces import Workspace, Workspaces, Worktree
 else:
     mounting = LazyModule("runlore.daemon.skills.mounting")
-    skill_vectors = LazyModule("runlore.daemon.skills.skill_vectors")
 
 INDEX_FOLDER = "index"
 INDEX_NAME = os.path.join(INDEX_FOLDER, "recall.snapshot")
@@ -118,7 +117,7 @@ class SkillIndexEngine:
 
     def discard(self) -> None:
         if self._path:
-            skill_vectors.delete_vectors(self._path)
+            delete_file(self._path)
 
     def vectors(self, identity: str, path: str | None) -> DenseIndex:
         from runlore.recall.dense import DenseVectors, load_vectors
@@ -224,7 +223,6 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids, *, scanned_
         ids=ids,
         state_root=root,
         process_id=process_id,
-        families=load_families(),
         private_runs=PrivateRuns(),
         models=ConfiguredModels(_choice(settings), programs_folder=os.path.join(root, PROGRAMS_FOLDER)),
         meaning=LearningVectors(

@@ -465,3 +465,9 @@ def opening(layer: Layer, move: Move) -> Transition:
             hint="candidates are proposed; episodes and scratch are written",
         )
     return row
+
+
+def rule_of(record: Record) -> str:
+    """The name of the policy's rule that the latest automatic review went by; empty where none did."""
+    rule = None if record.automation_review is None else record.automation_review.get("rule")
+    return rule if isinstance(rule, str) else ""

@@ -5,16 +5,21 @@ between, and however many ask at once, no more calls are made in a day than the 
 known only afterwards: no call begins once they are spent, and those under way may go beyond.
 """
 
+from __future__ import annotations
+
 from datetime import UTC, datetime, time, timedelta
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.lazy import dataclass
-from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.domain.runs.job import ASKED_LATER, Job
 from runlore.domain.timestamps import format_time
 from runlore.ports.clock import Clock
 from runlore.ports.model import ModelFailure, ModelPurpose, Models, Question, Reply, TokenUsage
 from runlore.ports.store import Collections, DayUse, Store
+
+if TYPE_CHECKING:
+    from runlore.domain.policies.learning_policy import ModelBudget
 
 MODEL_BUDGET = "model.budget"
 # When a job that has to wait for who may ask is looked at again.

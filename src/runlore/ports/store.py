@@ -10,8 +10,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.policies.verdict import rule_of
-from runlore.domain.record import Kind, Layer, PolicyDecision, Proposal, PublishTier, Record, RecordId, State
+from runlore.domain.record import (
+    Kind,
+    Layer,
+    PolicyDecision,
+    Proposal,
+    PublishTier,
+    Record,
+    RecordId,
+    State,
+    rule_of,
+)
 from runlore.domain.statements.ranks import Rank, rank_of
 
 if TYPE_CHECKING:

@@ -8,14 +8,19 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import orjson
 
 from runlore.domain.errors import RunloreError
-from runlore.domain.lazy import dataclass
-from runlore.domain.suggesting.naming import is_valid_name
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.ports.skill_files import StoredAs
 from runlore.skill_files.folder import Folder
+
+if TYPE_CHECKING:
+    from runlore.domain.suggesting import naming
+else:
+    naming = LazyModule("runlore.domain.suggesting.naming")
 
 FORMAT = 1
 BYTES_MAX = 8 * 1024**2
@@ -71,7 +76,9 @@ def read_manifest(folder: Folder, name: str) -> Manifest:
     made = document.get("made", [])
     stored = document.get("stored", {})
     return Manifest(
-        written={key: _digests(each) for key, each in document["skills"].items() if is_valid_name(key)},
+        written={
+            key: _digests(each) for key, each in document["skills"].items() if naming.is_valid_name(key)
+        },
         stored=_read_stored(stored) if isinstance(stored, dict) else {},
         made=tuple(each for each in made if isinstance(each, str))[:_MADE_MAX]
         if isinstance(made, list)

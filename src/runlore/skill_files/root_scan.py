@@ -10,15 +10,16 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import LazyModule, dataclass
-from runlore.domain.suggesting.naming import is_reserved, is_valid_name, slug
 from runlore.domain.text.safe_text import escape
 from runlore.ports.skill_files import FileStanding, FoundSkillFile, ReadSkill
 from runlore.skill_files.folder import Folder
 from runlore.skill_files.manifest import Manifest, digest_of
 
 if TYPE_CHECKING:
+    from runlore.domain.suggesting import naming
     from runlore.skill_files import front_matter
 else:
+    naming = LazyModule("runlore.domain.suggesting.naming")
     front_matter = LazyModule("runlore.skill_files.front_matter")
     skill_text = LazyModule("runlore.skill_files.front_matter")
 
@@ -114,11 +115,11 @@ def status_of(root: Folder, path: str) -> os.stat_result | None:
 
 def check_name(name: str) -> None:
     """Names that are no skill's could lead out of the root, hide, or be no folder on other systems."""
-    if is_valid_name(name) and not is_reserved(name):
+    if naming.is_valid_name(name) and not naming.is_reserved(name):
         return
-    better = f"{name}-skill" if is_reserved(name) else slug(name)
+    better = f"{name}-skill" if naming.is_reserved(name) else naming.slug(name)
     hint = "use 1 to 64 small letters a-z, digits and single hyphens between them"
-    if is_valid_name(better) and not is_reserved(better):
+    if naming.is_valid_name(better) and not naming.is_reserved(better):
         hint = f"{hint}, such as `{better}`"
     raise Invalid(f"a skill cannot be called {_printable(name)!r}", code="skill.name", hint=hint)
 

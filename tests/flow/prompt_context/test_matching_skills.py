@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from runlore.daemon.app import Application
 from runlore.daemon.skills.choice import SkillQuery
-from runlore.daemon.skills.skill_cache import ActiveSkills
+from runlore.domain.capability import Capabilities
 from runlore.domain.errors import Denied, NotFound
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject
@@ -18,6 +18,7 @@ from runlore.domain.skill_matching import best_matches
 from runlore.domain.timestamps import to_milliseconds
 from runlore.flow.prompt_context.skill_search import to_ranked
 from runlore.ports import operations as ops
+from runlore.ports.store import Collections
 from tests.flow.skill_shelf import brought_in, put_by_hand, saved, skill_text
 from tests.world import AGENT, World
 
@@ -155,16 +156,14 @@ def test_what_is_written_by_hand_is_matched_at_once_and_usage_is_as_stored(sqlit
 def test_what_is_taken_away_while_it_is_chosen_is_not_in_the_answer(sqlite_world: World) -> None:
     world = sqlite_world
     shelf_of(world)
-    chosen = world.parts.library._choosing.fitting
 
-    def meddled(turn: SkillQuery, shelf: ActiveSkills) -> ops.FittingSkills:
-        found = chosen(turn, shelf)
+    def meddled(_: Collections) -> SkillQuery:
         world.operator.delete_skill("deploy-shop")
-        return found
+        return SkillQuery(
+            query="deploy the shop", capabilities=Capabilities(), max_auto_load=1, max_lazy_slots=3
+        )
 
-    world.parts.library._choosing.fitting = meddled  # type: ignore[method-assign]
-
-    assert "deploy-shop" not in matched(world.operator, "deploy the shop")
+    assert [each.skill.name for each in world.parts.library.match(meddled).items] == []
 
 
 def test_the_index_answers_as_looking_at_every_skill_does(sqlite_world: World) -> None:

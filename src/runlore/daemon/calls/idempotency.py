@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from runlore.daemon.calls.requests import checked_key, request_digest
 from runlore.domain.access import Caller
 from runlore.domain.errors import CONNECTION_LOST, Conflict, Unavailable
-from runlore.domain.lazy import dataclass
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import Record, RecordId
-from runlore.domain.records.admission import check_reason
 from runlore.domain.records.audit import Act, replay
 from runlore.ports.clock import Clock
 from runlore.ports.store import Answer, Store
@@ -23,7 +22,10 @@ from runlore.ports.store import Answer, Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runlore.domain.records import admission
     from runlore.ports.store import Transaction
+else:
+    admission = LazyModule("runlore.domain.records.admission")
 
 AnswerT = TypeVar("AnswerT")
 
@@ -100,7 +102,7 @@ class IdempotentCalls:
     ) -> AnswerT:
         """Do it in one transaction, or make the answer again from what was kept with the key. What was
         interrupted before it was committed is done once more."""
-        reason = check_reason(call.reason)
+        reason = admission.check_reason(call.reason)
         key, digest = self._identity(call)
         for is_last in (False, True):
             try:

@@ -1,5 +1,7 @@
 """What every area of operations stands on: the parts that wiring picked, the caller, how acts are done."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
@@ -51,7 +53,7 @@ class Bound:
         self.parts = parts
         self.caller = caller
 
-    def intake(self, act: Act) -> "record_intake.Intake":
+    def intake(self, act: Act) -> record_intake.Intake:
         return record_intake.Intake(ids=self.parts.ids, act=act)
 
     def target(self, tx: Transaction, decision: ops.Decision) -> Record:
@@ -71,7 +73,7 @@ class Bound:
         self.mounts.follow()
 
     @property
-    def mounts(self) -> "mounting.MountFollower":
+    def mounts(self) -> mounting.MountFollower:
         """The copies of skills in folders of this machine."""
         return mounting.MountFollower(self.parts.store, self.parts.state_root)
 

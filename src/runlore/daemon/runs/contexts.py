@@ -1,5 +1,7 @@
 """What a run is given when it is opened, and what it was given when that is asked for once more."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ from runlore.daemon.search.query_vector import BUILDING, PAST, QueryVector
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Invalid
+from runlore.domain.lazy import LazyModule
 from runlore.domain.prompts.injected import without_notes
 from runlore.domain.prompts.projection import Section, SectionName
 from runlore.domain.prompts.selection import query_of
@@ -19,13 +22,16 @@ from runlore.domain.runs.journal import Entry, text_of
 from runlore.domain.runs.journal_entry import input_entry
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.session import Binding, Session, SessionId
-from runlore.flow.prompt_context import rebuild
-from runlore.flow.prompt_context.gathering import Input, PromptContext, assemble_prompt, gather
-from runlore.ports.operations import HookEvent, NewRun
-from runlore.ports.store import Collections
+from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
-    from runlore.ports.operations import Operations
+    from runlore.flow.prompt_context import gathering, rebuild
+    from runlore.flow.prompt_context.gathering import Input, PromptContext
+    from runlore.ports.operations import NewRun, Operations
+    from runlore.ports.store import Collections
+else:
+    gathering = LazyModule("runlore.flow.prompt_context.gathering")
+    rebuild = LazyModule("runlore.flow.prompt_context.rebuild")
 
 
 class ForgottenMeanwhile(Exception):
@@ -95,26 +101,26 @@ def given_to(parts: Parts, caller: Caller, asked: Input, *, asked_in: SessionId 
     now = parts.clock.now()
 
     found = parts.follower.answer(
-        lambda reading: gather(reading.beside(near.near), asked, families=parts.families, now=now),
+        lambda reading: gathering.gather(reading.beside(near.near), asked, families=parts.families, now=now),
         has_words=True,
     )
     # The memories are read with no snapshot open: where they are a table, that takes a connection too.
-    made = assemble_prompt(found, parts.run_memories)
+    made = gathering.assemble_prompt(found, parts.run_memories)
     projection = replace(made.projection, semantic=near.semantic, remark=near.remark)
     return replace(made, projection=projection)
 
 
-def get_ready(parts: Parts, operations: "Operations") -> None:
+def get_ready(parts: Parts, operations: Operations) -> None:
     """Have what the first input needs loaded before it comes, for an agent waits for what it is given."""
-    operations.report_hook(HookEvent(agent="claude-code", event="", payload={}))
+    operations.report_hook(ops.HookEvent(agent="claude-code", event="", payload={}))
     now = parts.clock.now()
     nobodys = Session(session_id=SessionId("none"), created_by="daemon", created_at=now, active_at=now)
-    entry = input_of(NewRun(session_id=nobodys.session_id, request="What did we decide about the tests?"))
-    asked = Input(session=nobodys, scopes=(WORKSPACE,), text=text_of(entry.body), recovers=False)
+    entry = input_of(ops.NewRun(session_id=nobodys.session_id, request="What did we decide about the tests?"))
+    asked = gathering.Input(session=nobodys, scopes=(WORKSPACE,), text=text_of(entry.body), recovers=False)
     found = parts.follower.answer(
-        lambda reading: gather(reading, asked, families=parts.families, now=now), has_words=True
+        lambda reading: gathering.gather(reading, asked, families=parts.families, now=now), has_words=True
     )
-    assemble_prompt(found, parts.run_memories)
+    gathering.assemble_prompt(found, parts.run_memories)
 
 
 def sections_now(collections: Collections, given: PromptContext | None) -> tuple[Section, ...] | None:

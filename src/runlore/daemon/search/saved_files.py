@@ -31,6 +31,21 @@ def delete_saved(path: str, what: str) -> None:
         ) from error
 
 
+def delete_file(path: str) -> bool:
+    """Delete one file; whether there was one. Unavailable where it has to stay."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise Unavailable(
+            f"{path} cannot be deleted: {error.strerror}",
+            code="index.discard",
+            hint="make the folder writable; nothing was changed",
+        ) from error
+    return True
+
+
 def stamp_of(position: StorePosition) -> str:
     fields = {"store": position.store_id, "cursor": position.cursor, "witness": position.witness}
     return orjson.dumps(fields).decode()

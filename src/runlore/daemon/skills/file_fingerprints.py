@@ -3,33 +3,37 @@
 It is derived and lies beside the indexes. Where it is lost, damaged or of another store, the files are read.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 from dataclasses import asdict
 from hashlib import sha256
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import orjson
 
 from runlore.atomic_write import atomic_write
-from runlore.daemon.skills.file_sync import FileProblem
-from runlore.domain.lazy import dataclass
-from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.skills.skips import skip_of
-from runlore.domain.suggestion import SuggestionState
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.timestamps import format_time
-from runlore.flow.skills.deciding import every_suggestion
-from runlore.ports.store import Collections
+from runlore.flow.skills.suggestion_lock import every_suggestion
 
-_SKIPPED = frozenset({SuggestionState.SKIPPED})
+if TYPE_CHECKING:
+    from runlore.domain import suggestion
+    from runlore.domain.record import JsonObject, JsonValue
+    from runlore.domain.skills import skips
+    from runlore.ports.store import Collections
+else:
+    skips = LazyModule("runlore.domain.skills.skips")
+    suggestion = LazyModule("runlore.domain.suggestion")
 
 
 def skipped_document(collections: Collections) -> dict[str, JsonValue]:
     """Every skipped suggestion by its name: when it was skipped, by which heuristic it was found, how often
     it was skipped."""
     skipped: dict[str, JsonValue] = {}
-    for stored in every_suggestion(collections, states=_SKIPPED):
-        skip = skip_of(stored)
+    for stored in every_suggestion(collections, states=frozenset({suggestion.SuggestionState.SKIPPED})):
+        skip = skips.skip_of(stored)
         skipped[stored.suggestion.name] = {
             "skipped_at": format_time(stored.updated_at if skip is None else skip.at),
             "heuristic": stored.suggestion.heuristic.value,
@@ -47,6 +51,39 @@ FORMAT = 3
 
 
 @dataclass(frozen=True, kw_only=True)
+class FileProblem:
+    """What is wrong with one skill's file, or with all of them, in a sentence, and what to do about it.
+
+    What `lasts` is as it is until somebody changes a file: there is no use in trying again. Where there
+    `is_stored` a skill of that name, its words may stand in the file.
+    """
+
+    name: str
+    told: str
+    hint: str = ""
+    lasts: bool = False
+    is_stored: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefreshReport:
+    """What a refresh did: the names of skills that were read in from files, and whose files were written or
+    removed; what it could not do; whether it came to the end, and whether anything is another now."""
+
+    taken_in: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
+    is_whole: bool = True
+    has_changed: bool = False
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether there is nothing that another try could do better."""
+        return self.is_whole and all(problem.lasts for problem in self.problems)
+
+
+@dataclass(frozen=True, kw_only=True)
 class FileFingerprints:
     """The state of files and rows in which nothing is left to do but what the `problems` say. `skipped` is
     the mark of what the list of skipped suggestions says in it, where somebody has looked."""
@@ -57,7 +94,7 @@ class FileFingerprints:
     skipped: str = ""
     problems: tuple[FileProblem, ...] = ()
 
-    def is_same(self, other: "FileFingerprints") -> bool:
+    def is_same(self, other: FileFingerprints) -> bool:
         """Whether nothing has changed since, what was found there apart."""
         return (self.store, self.rows, self.files) == (other.store, other.rows, other.files)
 

@@ -24,6 +24,7 @@ from runlore.daemon.skills.file_differences import (
     is_cut,
     stored_as,
 )
+from runlore.daemon.skills.file_fingerprints import FileProblem, RefreshReport
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.records.audit import DAEMON, Act
@@ -53,39 +54,6 @@ _FAILURES_MAX = 3
 # meanwhile has edited what is not known yet to be stored.
 _TOGETHER_MAX = 100
 _NOTED_AFTER_S = 0.2
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileProblem:
-    """What is wrong with one skill's file, or with all of them, in a sentence, and what to do about it.
-
-    What `lasts` is as it is until somebody changes a file: there is no use in trying again. Where there
-    `is_stored` a skill of that name, its words may stand in the file.
-    """
-
-    name: str
-    told: str
-    hint: str = ""
-    lasts: bool = False
-    is_stored: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class RefreshReport:
-    """What a refresh did: the names of skills that were read in from files, and whose files were written or
-    removed; what it could not do; whether it came to the end, and whether anything is another now."""
-
-    taken_in: tuple[str, ...] = ()
-    written: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    problems: tuple[FileProblem, ...] = ()
-    is_whole: bool = True
-    has_changed: bool = False
-
-    @property
-    def has_settled(self) -> bool:
-        """Whether there is nothing that another try could do better."""
-        return self.is_whole and all(problem.lasts for problem in self.problems)
 
 
 @dataclass

@@ -10,48 +10,55 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from runlore.daemon.search.embedding_backend import Backend
-from runlore.daemon.skills.choice import SkillChooser
-from runlore.daemon.skills.file_differences import LEFT_ALONE, Differing, FileDifference
+from runlore.daemon.search.saved_files import delete_file
 from runlore.daemon.skills.file_fingerprints import (
     FileFingerprints,
+    FileProblem,
+    RefreshReport,
     load_seen,
     mark_of,
     save_seen,
     skipped_document,
 )
-from runlore.daemon.skills.file_sync import FileProblem, FileSync, RefreshReport
-from runlore.daemon.skills.skill_cache import SkillCache, SkillEngine
-from runlore.daemon.skills.skill_vectors import FILE, SkillVectors, delete_vectors
 from runlore.domain.errors import Refused, RunloreError, Unavailable
-from runlore.domain.lazy import dataclass
-from runlore.domain.records.audit import Act
-from runlore.domain.skill import SkillOrigin, SkillState
-from runlore.flow.skills.promoted_use import as_seen
-from runlore.ports.clock import Clock
-from runlore.ports.ids import Ids
-from runlore.ports.skill_files import FileStanding, SkillFiles
-from runlore.ports.store import Store
+from runlore.domain.lazy import LazyModule, dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
-    from runlore.daemon.search.embedding_backend import BackendState
+    from runlore.daemon.search.embedding_backend import Backend, BackendState
+    from runlore.daemon.skills import choice, file_differences, file_sync, skill_cache, skill_vectors
     from runlore.daemon.skills.choice import SkillQuery
-    from runlore.daemon.skills.skill_cache import ActiveSkills
+    from runlore.daemon.skills.file_differences import Differing
+    from runlore.daemon.skills.skill_cache import ActiveSkills, SkillEngine
+    from runlore.domain import skill as skills
     from runlore.domain.record import JsonValue
+    from runlore.domain.records.audit import Act
     from runlore.domain.session import SessionId
     from runlore.domain.skill import Skill
+    from runlore.flow.skills import promoted_use
+    from runlore.ports import skill_files
+    from runlore.ports.clock import Clock
+    from runlore.ports.ids import Ids
     from runlore.ports.index import SkillSearch
     from runlore.ports.operations.library import FittingSkills
-    from runlore.ports.skill_files import ReadSkill
-    from runlore.ports.store import Collections
+    from runlore.ports.skill_files import ReadSkill, SkillFiles
+    from runlore.ports.store import Collections, Store
+else:
+    choice = LazyModule("runlore.daemon.skills.choice")
+    file_differences = LazyModule("runlore.daemon.skills.file_differences")
+    file_sync = LazyModule("runlore.daemon.skills.file_sync")
+    skill_cache = LazyModule("runlore.daemon.skills.skill_cache")
+    skill_vectors = LazyModule("runlore.daemon.skills.skill_vectors")
+    skills = LazyModule("runlore.domain.skill")
+    promoted_use = LazyModule("runlore.flow.skills.promoted_use")
+    skill_files = LazyModule("runlore.ports.skill_files")
 
 SEEN_NAME = "skills.seen.json"
+VECTORS_NAME = "skills.vectors"
 SKIPPED_NAME = ".skipped.json"
 _PROBLEMS_SHOWN = 20
 _WRITABLE = "make the folder writable, then: runlore doctor --repair; the next start does it too"
-_HOLDS_OLD_WORDS = frozenset({FileDifference.STALE, FileDifference.LEFT_OVER, FileDifference.UNLISTED})
 # How old the last look at the files may be for a match: edits of files are no part of a turn.
 _LOOKED_S = 2.0
 # How long files are read and written before something is shown; what is left is done by the next who asks.
@@ -76,24 +83,20 @@ class SkillLibrary:
     """Skills as rows and as files. Many threads may ask it; nothing that files do is ever fatal."""
 
     def __init__(self, parts: LibraryParts) -> None:
+        self._parts = parts
         self._store = parts.store
         self._files = parts.files
         self._clock = parts.clock
-        self._shelves = SkillCache(parts.engine)
-        self._refreshing = FileSync(
-            parts.store,
-            parts.files,
-            clock=parts.clock,
-            ids=parts.ids,
-            active=lambda collections: self._shelves.current(collections).active,
-        )
-        self._vectors = None
+        self._vectors_path = os.path.join(parts.folder, VECTORS_NAME)
+        self._making = threading.Lock()
+        # Made with their first use: many starts need neither.
+        self._cache: skill_cache.SkillCache | None = None
+        self._sync: file_sync.FileSync | None = None
+        self._vectors: skill_vectors.SkillVectors | None = None
         if parts.backend is not None:
-            self._vectors = SkillVectors(
-                parts.backend, parts.engine, parts.folder, store=parts.store, clock=parts.clock
+            self._vectors = skill_vectors.SkillVectors(
+                parts.backend, parts.engine, self._vectors_path, store=parts.store, clock=parts.clock
             )
-        self._choosing = SkillChooser(self._shelves, self._vectors)
-        self._vectors_path = os.path.join(parts.folder, FILE)
         self._seen_path = os.path.join(parts.folder, SEEN_NAME)
         self._seen: FileFingerprints | None = None
         self._problems: tuple[FileProblem, ...] = ()
@@ -103,6 +106,26 @@ class SkillLibrary:
         # One thread at a time compares files with rows; the others go on with what there is.
         self._looking = threading.Lock()
         self._was_asked = False
+
+    @property
+    def _shelves(self) -> skill_cache.SkillCache:
+        with self._making:
+            if self._cache is None:
+                self._cache = skill_cache.SkillCache(self._parts.engine)
+            return self._cache
+
+    @property
+    def _refreshing(self) -> file_sync.FileSync:
+        with self._making:
+            if self._sync is None:
+                self._sync = file_sync.FileSync(
+                    self._store,
+                    self._files,
+                    clock=self._clock,
+                    ids=self._parts.ids,
+                    active=lambda collections: self._shelves.current(collections).active,
+                )
+            return self._sync
 
     def begin(self, *, within_s: float) -> None:
         """Refresh at a start. Files of another store wait until somebody asks for skills where this one never
@@ -191,7 +214,8 @@ class SkillLibrary:
             asked = turn(snapshot)
             shelf = self._shelves.current(snapshot)
         self._was_asked = True
-        return self._as_stored(self._choosing.fitting(asked, shelf), asked.session_id)
+        found = choice.SkillChooser(self._shelves, self._vectors).fitting(asked, shelf)
+        return self._as_stored(found, asked.session_id)
 
     def embed_some(self, *, within_s: float | None = None) -> bool:
         """Make some vectors that are missing; whether there are more to make."""
@@ -212,7 +236,8 @@ class SkillLibrary:
 
     def save_on_leaving(self) -> None:
         """What a command without a daemon does last: what it has read of skills is kept for the next one."""
-        self._shelves.save()
+        if self._cache is not None:
+            self._cache.save()
 
     def discard_saved(self) -> None:
         """Delete what is saved of words and vectors, before something that they were made of is forgotten."""
@@ -221,7 +246,7 @@ class SkillLibrary:
             self._vectors.discard()
         else:
             # A backend that is set no more has left them.
-            delete_vectors(self._vectors_path)
+            delete_file(self._vectors_path)
 
     def let_go(self) -> None:
         """Keep nothing of what was read: rows are others by now, or gone. Their vectors are erased."""
@@ -258,7 +283,7 @@ class SkillLibrary:
             raise Unavailable(
                 f"the content is erased, and {behind[0].told}",
                 code="skill.file-left",
-                hint=behind[0].hint if behind[0].difference in LEFT_ALONE else _WRITABLE,
+                hint=behind[0].hint if behind[0].difference in file_differences.LEFT_ALONE else _WRITABLE,
             )
 
     def check_file(self, skill: Skill) -> None:
@@ -278,7 +303,7 @@ class SkillLibrary:
     def check_place(self, name: str) -> None:
         """Refuse a name whose folder holds what nobody of us has written, before a skill is mounted there."""
         found = self._files.find(name)
-        if found is not None and (found.read is None or found.standing is FileStanding.FOREIGN):
+        if found is not None and (found.read is None or found.standing is skill_files.FileStanding.FOREIGN):
             raise Refused(
                 f"the folder {name} in the skill root is somebody else's"
                 + (f": {found.problem}" if found.problem else ""),
@@ -322,10 +347,11 @@ class SkillLibrary:
             "needs_review": shelf.waiting,
             "by_state": {
                 state.value: sum(number for (_, each), number in counted.items() if each is state)
-                for state in SkillState
+                for state in skills.SkillState
             },
             "by_origin": {
-                origin.value: counted.get((origin, SkillState.ACTIVE), 0) for origin in SkillOrigin
+                origin.value: counted.get((origin, skills.SkillState.ACTIVE), 0)
+                for origin in skills.SkillOrigin
             },
             "files": {
                 "problems": [problem.told for problem in problems[:_PROBLEMS_SHOWN]],
@@ -386,7 +412,8 @@ class SkillLibrary:
             # Whoever looks at the files tells why.
             return ()
         if document != listed and (listed is not None or document["skipped"]):
-            return (Differing(name=SKIPPED_NAME, difference=FileDifference.UNLISTED),)
+            unlisted = file_differences.FileDifference.UNLISTED
+            return (file_differences.Differing(name=SKIPPED_NAME, difference=unlisted),)
         if seen is not None:
             self._seen = replace(seen, skipped=mark)
             save_seen(self._seen_path, self._seen)
@@ -394,7 +421,7 @@ class SkillLibrary:
 
     def _drop_seen(self) -> None:
         self._seen = None
-        delete_vectors(self._seen_path)
+        delete_file(self._seen_path)
 
     def _seen_now(self) -> FileFingerprints | None:
         """Where files and rows stand, without a look into them; None where that cannot be told."""
@@ -412,7 +439,7 @@ class SkillLibrary:
         with self._store.snapshot() as snapshot:
             now = self._clock.now()
             for item in found.items:
-                skill = as_seen(snapshot, item.skill, session_id=session_id, now=now)
+                skill = promoted_use.as_seen(snapshot, item.skill, session_id=session_id, now=now)
                 if skill is not None:
                     items.append(replace(item, skill=skill))
         return replace(found, items=tuple(items))
@@ -421,9 +448,11 @@ class SkillLibrary:
 def _holding_old_words(differing: Iterable[Differing], unread: Container[str]) -> list[Differing]:
     """What may still say what was forgotten: a file that was not written anew yet, and one that nobody can
     read by what somebody made of it, where its skill is gone."""
+    kinds = file_differences.FileDifference
+    old = (kinds.STALE, kinds.LEFT_OVER, kinds.UNLISTED)
     return [
         each
         for each in differing
-        if each.difference in _HOLDS_OLD_WORDS
-        or (each.difference is FileDifference.REFUSED and each.row is None and each.name in unread)
+        if each.difference in old
+        or (each.difference is kinds.REFUSED and each.row is None and each.name in unread)
     ]

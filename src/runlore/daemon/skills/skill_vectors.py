@@ -19,6 +19,7 @@ from runlore.daemon.search.embedding_backend import (
     TextRedaction,
     sending_now,
 )
+from runlore.daemon.search.saved_files import delete_file
 from runlore.daemon.skills.skill_cache import ActiveSkills, SkillEngine, embedded_text
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
@@ -30,7 +31,6 @@ from runlore.ports.clock import Clock
 from runlore.ports.embedder import DenseIndex, Embedded, EmbeddingFailure, Vector
 from runlore.ports.store import Store
 
-FILE = "skills.vectors"
 # How many skills are sent at once, and for how long that may take beside the turns.
 BATCH = 64
 CORPUS_S = 30.0
@@ -65,13 +65,13 @@ class SkillVectors:
     """The vectors of one Runlore's skills, for many threads."""
 
     def __init__(
-        self, backend: Backend, engine: SkillEngine, folder: str, *, store: Store, clock: Clock
+        self, backend: Backend, engine: SkillEngine, path: str, *, store: Store, clock: Clock
     ) -> None:
         self._backend = backend
         # What becomes of the skills' own texts takes nothing from the turns, neither time nor trust.
         self._corpus = backend.beside()
         self._engine = engine
-        self._path = os.path.join(folder, FILE)
+        self._path = path
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()
@@ -154,7 +154,7 @@ class SkillVectors:
         until `erase_all_but` has written it anew."""
         self._vectors()
         with self._saving:
-            if delete_vectors(self._path):
+            if delete_file(self._path):
                 self._unsaved += 1
 
     def describe(self, shelf: ActiveSkills) -> dict[str, JsonValue]:
@@ -277,18 +277,3 @@ def _not_ready(why: str, state: BackendState) -> NotReady:
     until = state.resting_until
     resting = "" if until is None else f"; it is left alone until {format_time(until)}"
     return NotReady(f"{why}{resting}: {state.remark}", plain=f"{why}{resting}: {state.plain_remark}")
-
-
-def delete_vectors(path: str) -> bool:
-    """Delete a file of vectors; whether there was one. Unavailable where it has to stay."""
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise Unavailable(
-            f"{path} cannot be deleted: {error.strerror}",
-            code="index.discard",
-            hint="make the folder writable; nothing was changed",
-        ) from error
-    return True

@@ -105,12 +105,6 @@ def asks_the_judge(action: Action, policy: LearningPolicy) -> bool:
     return policy.judge.enabled and action is not Action.MANUAL_REVIEW and policy.mode is not Mode.MANUAL_ONLY
 
 
-def rule_of(record: Record) -> str:
-    """The name of the policy's rule that the latest automatic review went by; empty where none did."""
-    rule = None if record.automation_review is None else record.automation_review.get("rule")
-    return rule if isinstance(rule, str) else ""
-
-
 def review_of(record: Record) -> Review | None:
     """The review that a record carries; None where it has none, or an imported one that nobody can read."""
     if record.automation_review is None:

@@ -6,16 +6,21 @@ out. If none scores, nothing is given but what is standing, unless the input ask
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from runlore.domain.claims.rivals import overrules
-from runlore.domain.claims.subject import SemanticKey
-from runlore.domain.lazy import dataclass
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.prompts.projection import LearnedEntry
 from runlore.domain.record import Record, RecordId
 from runlore.domain.records.visibility import Hidden, hidden_because, hidden_from_planning
 from runlore.domain.scope import Scope
 from runlore.domain.search.ranking import Score
 from runlore.domain.timestamps import to_milliseconds
+
+if TYPE_CHECKING:
+    from runlore.domain.claims import rivals, subject
+else:
+    rivals = LazyModule("runlore.domain.claims.rivals")
+    subject = LazyModule("runlore.domain.claims.subject")
 
 # An input can be a megabyte long. What it is about stands at its beginning and its end.
 _QUERY_PART_CHARS = 4_000
@@ -103,9 +108,9 @@ def overruled_by(
     narrow: Mapping[str, Sequence[Record]], wide: Mapping[str, Sequence[Record]]
 ) -> Iterator[RecordId]:
     """Those of the wide records that a narrow one overrules; both are given by their subjects."""
-    for subject in narrow.keys() & wide.keys():
-        for record in wide[subject]:
-            if any(overrules(other, record) for other in narrow[subject]):
+    for about in narrow.keys() & wide.keys():
+        for record in wide[about]:
+            if any(rivals.overrules(other, record) for other in narrow[about]):
                 yield record.record_id
 
 
@@ -114,7 +119,7 @@ def by_subject(records: Iterable[Record]) -> dict[str, list[Record]]:
     found: dict[str, list[Record]] = {}
     for record in records:
         if record.semantic_key:
-            found.setdefault(SemanticKey.parse(record.semantic_key).subject, []).append(record)
+            found.setdefault(subject.SemanticKey.parse(record.semantic_key).subject, []).append(record)
     return found
 
 

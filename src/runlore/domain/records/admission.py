@@ -4,13 +4,14 @@ Everything that enters the store through an operation passes here once; nothing 
 except the store's own contract check.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from runlore.domain import limits
-from runlore.domain.claims.subject import SemanticKey, key_of_parts, semantic_key, slug, topic_terms
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.guard import SecretFinding, find_secrets, first_secret
 from runlore.domain.guard.finding import REDACTION_MARKER
@@ -46,7 +47,9 @@ from runlore.domain.taint import TRUSTED, Provenance
 
 if TYPE_CHECKING:
     from runlore.domain import suspicion
+    from runlore.domain.claims import subject
 else:
+    subject = LazyModule("runlore.domain.claims.subject")
     suspicion = LazyModule("runlore.domain.suspicion")
 
 # What compaction, dedup and capture note of where a text comes from.
@@ -326,12 +329,12 @@ def _complete_metadata(layer: Layer, metadata: JsonObject, summary: str) -> Json
 def _derive_metadata(layer: Layer, summary: str) -> dict[str, JsonValue]:
     if layer not in _KEYED:
         return {}
-    key = semantic_key(summary)
+    key = subject.semantic_key(summary)
     if layer is Layer.PROFILE:
         return {"profile_key": key.place, "value": _value_of(key, summary), "reason": "captured"}
     if layer is Layer.SEMANTIC:
-        return {"origin": "candidate", "topic_tags": list(topic_terms(key))}
-    return {"workflow": slug(key.topic), "canonical": False}
+        return {"origin": "candidate", "topic_tags": list(subject.topic_terms(key))}
+    return {"workflow": subject.slug(key.topic), "canonical": False}
 
 
 def _key(layer: Layer, metadata: JsonObject, summary: str) -> str:
@@ -339,15 +342,15 @@ def _key(layer: Layer, metadata: JsonObject, summary: str) -> str:
     if layer not in _KEYED or (metadata.get("compacted_from") and "\n" in summary):
         # A merge of several statements has no single subject: its first line's would contradict the others.
         return ""
-    key = semantic_key(summary)
+    key = subject.semantic_key(summary)
     if layer is Layer.PROFILE:
-        subject, value = str(metadata["profile_key"]), str(metadata["value"])
-        if (subject, value) != (key.place, _value_of(key, summary)):
-            key = key_of_parts(subject, value)
+        place, value = str(metadata["profile_key"]), str(metadata["value"])
+        if (place, value) != (key.place, _value_of(key, summary)):
+            key = subject.key_of_parts(place, value)
     return key.text
 
 
-def _value_of(key: SemanticKey, summary: str) -> str:
+def _value_of(key: subject.SemanticKey, summary: str) -> str:
     """Without a subject to split off, the text itself is the value; "not" belongs to it."""
     if not key.value or key.topic != key.subject:
         return summary
@@ -372,8 +375,8 @@ def _value_in(text: str, profile_key: str) -> str:
     head, tail = text[: len(profile_key)], text[len(profile_key) :].lstrip()
     if head.casefold() == profile_key.casefold() and tail.startswith(":") and tail[1:].strip():
         return tail[1:].strip()
-    key = semantic_key(text)
-    return _value_of(key, text) if key.subject == key_of_parts(profile_key, text).subject else text
+    key = subject.semantic_key(text)
+    return _value_of(key, text) if key.subject == subject.key_of_parts(profile_key, text).subject else text
 
 
 _TOLD = frozenset({Layer.EPISODIC, Layer.WORKING})

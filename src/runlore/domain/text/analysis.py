@@ -125,7 +125,7 @@ def stem(word: str) -> str:
 
 
 def _stemmer() -> "WordStemmer":
-    # The package loads all of its languages, a third of a command's start: only what stems pays for that.
+    # Only what stems pays for it at its start.
     from runlore.domain.text.stemming import WordStemmer
 
     return WordStemmer()

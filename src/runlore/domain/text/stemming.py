@@ -4,8 +4,29 @@ Beginnings and endings are looked up, the longest first, in place of found by bi
 word without `y` is not searched for one.
 """
 
-from snowballstemmer.among import Among
-from snowballstemmer.english_stemmer import EnglishStemmer
+import sys
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from snowballstemmer.among import Among
+    from snowballstemmer.english_stemmer import EnglishStemmer
+else:
+    NAME = "snowballstemmer"
+    if NAME in sys.modules:
+        from snowballstemmer.english_stemmer import EnglishStemmer
+    else:
+        # The package begins by loading 34 languages, which takes longer than all else that a search reads:
+        # English alone is loaded, under an empty stand-in for the package, which nobody sees afterwards.
+        standing_in = ModuleType(NAME)
+        standing_in.__path__ = find_spec(NAME).submodule_search_locations
+        sys.modules[NAME] = standing_in
+        try:
+            from snowballstemmer.english_stemmer import EnglishStemmer
+        finally:
+            for name in [each for each in sys.modules if each.partition(".")[0] == NAME]:
+                del sys.modules[name]
 
 
 class WordStemmer(EnglishStemmer):  # type: ignore[misc]
@@ -16,7 +37,7 @@ class WordStemmer(EnglishStemmer):  # type: ignore[misc]
     limit: int
     limit_backward: int
 
-    def find_among(self, table: list[Among]) -> int:
+    def find_among(self, table: "list[Among]") -> int:
         found, lengths = _LISTS[id(table)]
         for length in lengths:
             end = self.cursor + length
@@ -25,7 +46,7 @@ class WordStemmer(EnglishStemmer):  # type: ignore[misc]
                 return result
         return 0
 
-    def find_among_b(self, table: list[Among]) -> int:
+    def find_among_b(self, table: "list[Among]") -> int:
         found, lengths = _LISTS[id(table)]
         for length in lengths:
             start = self.cursor - length
@@ -41,7 +62,7 @@ class WordStemmer(EnglishStemmer):  # type: ignore[misc]
         return True
 
 
-def _look_up(table: list[Among]) -> tuple[dict[str, int], list[int]]:
+def _look_up(table: "list[Among]") -> tuple[dict[str, int], list[int]]:
     """What each text of a list comes to, and their lengths, the longest first."""
     assert all(each.method is None and each.result for each in table), (
         "a list of the stemmer is of another kind"

@@ -3,21 +3,23 @@
 An episode is appended to the records when a run ends. It holds what the run memory shows.
 """
 
+from __future__ import annotations
+
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Corrupt, Invalid
 from runlore.domain.guard import find_secrets
 from runlore.domain.guard.finding import REDACTION_MARKER
-from runlore.domain.lazy import dataclass
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.policies.policy import RunMemoryPolicy
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.prompts.run_memory import RunMemory, RunText, build_run_memory
 from runlore.domain.record import JsonValue, Kind, Record, Sensitivity, Source
-from runlore.domain.records.admission import Draft
 from runlore.domain.records.contracts import check_text
 from runlore.domain.run import MOVE_TO, TERMINAL, ArtifactId, MemoryState, Run, RunStatus, apply_run_move
 from runlore.domain.runs.job import Job, JobId, JobKind, JobState
@@ -27,6 +29,11 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.text.excerpt import excerpt
 from runlore.ports.ids import Ids
 from runlore.ports.store import Collections, Transaction
+
+if TYPE_CHECKING:
+    from runlore.domain.records import admission
+else:
+    admission = LazyModule("runlore.domain.records.admission")
 
 SESSION_ENDED = "the session ended"
 PROCESS_DIED = "the process that worked it ended"
@@ -123,10 +130,10 @@ def run_text(collections: Collections, run: Run) -> RunText:
     return RunText(request=request, outcome=outcome, said_by=said_by)
 
 
-def run_episode(run: Run, text: RunText, policy: RunMemoryPolicy) -> Draft:
+def run_episode(run: Run, text: RunText, policy: RunMemoryPolicy) -> admission.Draft:
     """A run's episode: session scope, sensitive, gone with the run memories of its time."""
     memory = build_run_memory(run, text, (), redact_pii=policy.redact_pii).memory
-    draft = Draft(
+    draft = admission.Draft(
         kind=Kind.FAILURE if run.status is RunStatus.FAILED else Kind.RUN,
         summary=unless_secret(memory.summary) or f"The run ended as {run.status}.",
         metadata=_metadata(memory),
@@ -135,10 +142,10 @@ def run_episode(run: Run, text: RunText, policy: RunMemoryPolicy) -> Draft:
     return _belonging(run, policy, draft)
 
 
-def scratch_episode(run: Run, scratch: tuple[Record, ...], policy: RunMemoryPolicy) -> Draft:
+def scratch_episode(run: Run, scratch: tuple[Record, ...], policy: RunMemoryPolicy) -> admission.Draft:
     notes = "\n".join(f"- {record.summary}" for record in scratch)
     summary = excerpt(f"Notes of the run:\n{notes}", limits.SUMMARY_CHARS_MAX)
-    draft = Draft(
+    draft = admission.Draft(
         kind=Kind.RUN,
         summary=unless_secret(summary) or f"The run left {len(scratch)} notes.",
         metadata={"notes": len(scratch), "status": run.status.value},
@@ -147,7 +154,7 @@ def scratch_episode(run: Run, scratch: tuple[Record, ...], policy: RunMemoryPoli
     return _belonging(run, policy, draft)
 
 
-def _belonging(run: Run, policy: RunMemoryPolicy, draft: Draft) -> Draft:
+def _belonging(run: Run, policy: RunMemoryPolicy, draft: admission.Draft) -> admission.Draft:
     assert run.finished_at is not None, "an episode is written of a run that ended"
     return replace(
         draft,

@@ -18,9 +18,9 @@ from runlore.flow.pipeline.repeating import scopes_to_remember, withdraw_repeate
 from runlore.flow.publish.decide import reject
 from runlore.flow.publish.promote_tier import amend
 from runlore.flow.reactions import revoke_learnings
-from runlore.flow.skills.deciding import every_suggestion, skip
+from runlore.flow.skills.deciding import skip
 from runlore.flow.skills.library import accept, delete, every_skill
-from runlore.flow.skills.suggestion_lock import suggestions_turn
+from runlore.flow.skills.suggestion_lock import every_suggestion, suggestions_turn
 from runlore.ports.store import Collections, Transaction
 
 _WAITING = frozenset({SuggestionState.WAITING})

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from runlore.domain.errors import Corrupt
 from runlore.domain.lazy import LazyModule, dataclass
-from runlore.domain.policies.learning_policy import Mode
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import Record, RecordId, State
 from runlore.domain.runs.job import JobKind
@@ -26,8 +25,10 @@ from runlore.ports.ids import Ids
 from runlore.ports.store import Collections, RecordFilter, Store, Transaction
 
 if TYPE_CHECKING:
+    from runlore.domain.policies import learning_policy
     from runlore.flow.review import automatic
 else:
+    learning_policy = LazyModule("runlore.domain.policies.learning_policy")
     automatic = LazyModule("runlore.flow.review.automatic")
 
 QUEUED_NOTE = "learning.queued"
@@ -68,7 +69,7 @@ class Requeueing:
 
     def _queue_all(self, now: datetime, note: str, noted: str, *, revives: bool) -> int:
         with self.store.snapshot() as snapshot:
-            is_manual = learning_in_force(snapshot)[0].mode is Mode.MANUAL_ONLY
+            is_manual = learning_in_force(snapshot)[0].mode is learning_policy.Mode.MANUAL_ONLY
         pages = () if is_manual else self._pages(now)
         queued = sum(self._queue(page, now, revives=revives) for page in pages)
         with self.store.transaction() as tx:

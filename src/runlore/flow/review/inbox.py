@@ -1,13 +1,14 @@
 """The inbox: what waits for review and what confirming it would do; and learnings to look at again."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from runlore.domain import limits
-from runlore.domain.claims.rivals import Surroundings, contradicting, in_the_way
-from runlore.domain.lazy import dataclass
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import (
     REVIEWED_KINDS,
     WORTH,
@@ -19,15 +20,22 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
-from runlore.domain.records.publication import Consequences, consequences, raise_obstacles
 from runlore.domain.records.visibility import hidden_because
 from runlore.domain.runs.job import JobState
 from runlore.domain.scope import Scope
 from runlore.domain.statements.ranks import Rank
 from runlore.domain.suggestion import SuggestionState
 from runlore.domain.timestamps import format_time
-from runlore.flow.neighbours import surroundings
 from runlore.ports.store import Collections, RecordFilter, Records
+
+if TYPE_CHECKING:
+    from runlore.domain.claims import rivals
+    from runlore.domain.records import publication
+    from runlore.flow import neighbours
+else:
+    rivals = LazyModule("runlore.domain.claims.rivals")
+    publication = LazyModule("runlore.domain.records.publication")
+    neighbours = LazyModule("runlore.flow.neighbours")
 
 Place: TypeAlias = tuple[str, str] | None
 
@@ -84,7 +92,7 @@ class WaitingRecord:
     place."""
 
     record: Record
-    outcome: Consequences
+    outcome: publication.Consequences
     clashing: tuple[Record, ...] = ()
     rivals: tuple[RecordId, ...] = ()
     attention: tuple[str, ...] = ()
@@ -92,7 +100,7 @@ class WaitingRecord:
 
 def due_items(learnings: Iterable[Record]) -> tuple[WaitingRecord, ...]:
     return tuple(
-        WaitingRecord(record=record, outcome=Consequences(), attention=_attention(record))
+        WaitingRecord(record=record, outcome=publication.Consequences(), attention=_attention(record))
         for record in learnings
     )
 
@@ -111,18 +119,21 @@ def _held_back(records: Records, where: RecordFilter) -> tuple[Record, ...]:
 
 def held_items(records: Records, learnings: Iterable[Record], now: datetime) -> tuple[WaitingRecord, ...]:
     """Their view: what each contradicts, and what keeps it from being raised."""
-    return tuple(_held_item(record, surroundings(records, record, now), now) for record in learnings)
+    return tuple(
+        _held_item(record, neighbours.surroundings(records, record, now), now) for record in learnings
+    )
 
 
-def _held_item(record: Record, around: Surroundings, now: datetime) -> WaitingRecord:
+def _held_item(record: Record, around: rivals.Surroundings, now: datetime) -> WaitingRecord:
     against = [
-        f": it contradicts {other.record_id}: {other.summary!r}" for other in in_the_way(record, around)
+        f": it contradicts {other.record_id}: {other.summary!r}"
+        for other in rivals.in_the_way(record, around)
     ]
     is_supported = record.verification_status is VerificationStatus.VERIFIED
     support = "supported by its evidence" if is_supported else "said again"
     return WaitingRecord(
         record=record,
-        outcome=Consequences(obstacles=raise_obstacles(record, around, now)),
+        outcome=publication.Consequences(obstacles=publication.raise_obstacles(record, around, now)),
         clashing=_clashing(record, around, now),
         attention=(
             *(f"{support}, yet provisional{each}" for each in against or _NOTHING_AGAINST),
@@ -168,16 +179,16 @@ def items(records: Records, waiting: Iterable[Record], now: datetime) -> tuple[W
 
 def foresee(records: Records, record: Record, now: datetime) -> WaitingRecord:
     """What confirming a candidate would do; who else wants its place is not looked for."""
-    around = surroundings(records, record, now)
-    outcome = consequences(record, around, now)
+    around = neighbours.surroundings(records, record, now)
+    outcome = publication.consequences(record, around, now)
     replaced = {each.record_id for each in outcome.supersedes}
     clashing = (each for each in _clashing(record, around, now) if each.record_id not in replaced)
     return WaitingRecord(record=record, outcome=outcome, clashing=tuple(clashing))
 
 
-def _clashing(record: Record, around: Surroundings, now: datetime) -> tuple[Record, ...]:
+def _clashing(record: Record, around: rivals.Surroundings, now: datetime) -> tuple[Record, ...]:
     """What prompts see, and cannot hold together with it."""
-    return tuple(each for each in contradicting(record, around) if hidden_because(each, now) is None)
+    return tuple(each for each in rivals.contradicting(record, around) if hidden_because(each, now) is None)
 
 
 def _by_place(records: Records, listed: tuple[Record, ...], now: datetime) -> dict[Place, list[RecordId]]:

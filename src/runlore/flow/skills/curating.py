@@ -24,9 +24,10 @@ from runlore.domain.skills.skill_curation import (
 from runlore.domain.skills.skips import Skip, skip_of
 from runlore.domain.suggestion import SuggestionState
 from runlore.flow.policies import current_skills
-from runlore.flow.skills.deciding import every_suggestion, unskip
+from runlore.flow.skills.deciding import unskip
 from runlore.flow.skills.names import refuse_promoted
 from runlore.flow.skills.saving import Saving, log
+from runlore.flow.skills.suggestion_lock import every_suggestion
 from runlore.ports.store import Collections, Transaction
 
 # So many of the curations that people have undone are heeded, the newest.

@@ -3,10 +3,6 @@
 Each is a line of the log.
 """
 
-from collections.abc import Iterator
-
-from runlore.domain import limits
-from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import NotFound
 from runlore.domain.records.audit import Act
 from runlore.domain.skill import Skill, SkillEventKind
@@ -14,7 +10,8 @@ from runlore.domain.skills import skips
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.saving import live_one, log_suggestion, skill_of
-from runlore.ports.store import Collections, Transaction
+from runlore.flow.skills.suggestion_lock import every_suggestion
+from runlore.ports.store import Transaction
 
 _MAY_BE_SKIPPED = frozenset({SuggestionState.WAITING, SuggestionState.SKIPPED})
 
@@ -81,21 +78,3 @@ def _live_skill(tx: Transaction, stored: StoredSuggestion) -> Skill | None:
 def _write(tx: Transaction, stored: StoredSuggestion, after: StoredSuggestion) -> StoredSuggestion:
     tx.suggestions.update(after, expected_revision=stored.revision)
     return after
-
-
-_PAGE = limits.LIST_LIMIT_MAX
-
-
-def every_suggestion(
-    collections: Collections,
-    *,
-    states: frozenset[SuggestionState] | None = None,
-    heuristics: frozenset[Heuristic] | None = None,
-) -> Iterator[StoredSuggestion]:
-    after: tuple[int, SuggestionId] | None = None
-    while True:
-        page = collections.suggestions.page(limit=_PAGE, after=after, states=states, heuristics=heuristics)
-        yield from page
-        if len(page) < _PAGE:
-            return
-        after = (page[-1].suggestion.score.points, page[-1].suggestion_id)

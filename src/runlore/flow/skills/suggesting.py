@@ -26,8 +26,8 @@ from runlore.domain.suggestion import (
 )
 from runlore.domain.taint import inherit
 from runlore.flow.policies import current_skills
-from runlore.flow.skills.deciding import every_suggestion
 from runlore.flow.skills.names import free_name
+from runlore.flow.skills.suggestion_lock import every_suggestion
 from runlore.ports.ids import Ids
 from runlore.ports.store import Transaction
 

@@ -10,19 +10,23 @@ from datetime import datetime
 from hashlib import blake2b
 from itertools import groupby
 from operator import itemgetter
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import orjson
 
-from runlore.domain.claims.subject import SemanticKey
 from runlore.domain.errors import Corrupt, Invalid
-from runlore.domain.policies.verdict import rule_of
-from runlore.domain.record import JsonObject, JsonValue, Layer, Move, Record, RecordId, State
+from runlore.domain.lazy import LazyModule
+from runlore.domain.record import JsonObject, JsonValue, Layer, Move, Record, RecordId, State, rule_of
 from runlore.domain.records.audit import RecordChange, RecordEvent
 from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.session import Row, SqlValue
+
+if TYPE_CHECKING:
+    from runlore.domain.claims import subject as claims
+else:
+    claims = LazyModule("runlore.domain.claims.subject")
 
 EVENT_COLUMNS = (
     "record_id",
@@ -256,7 +260,7 @@ def _milliseconds(moment: datetime | None) -> int | None:
 def _subject(semantic_key: str) -> str | None:
     if not semantic_key:
         return None
-    return digest(SemanticKey.parse(semantic_key).subject)
+    return digest(claims.SemanticKey.parse(semantic_key).subject)
 
 
 def _profile_key(layer: Layer, metadata: JsonObject) -> str | None:
