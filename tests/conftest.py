@@ -20,7 +20,7 @@ from tests.examples import EVERY_RUN
 from tests.memory_folder import find_memory_folder
 from tests.postgres_pool import PostgresPool
 from tests.postgres_server import PostgresServer
-from tests.system_programs import AGENT_PROGRAMS, ProgramMissing
+from tests.system_programs import AGENT_PROGRAMS, ProgramMissing, can_mount_images
 
 pytest_plugins = [
     "tests.both_databases",
@@ -154,8 +154,10 @@ def _list_missing() -> list[tuple[str, str]]:
     has_landlock = launcher.abi() >= LANDLOCK_ABI
     escapes = "(the ring of escapes): this kernel has no Landlock of Linux 6.2"
     agents = "(real agents that are connected): npm could not install them"
+    power = "(power cuts on a disk of their own): only root may mount one, with loop devices and mkfs.ext4"
     return [
         ("landlock", "" if has_landlock else escapes),
+        ("loop_devices", "" if can_mount_images() else power),
         ("real_agents", "" if (AGENT_PROGRAMS / "claude").exists() else agents),
     ]
 

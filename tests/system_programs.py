@@ -1,10 +1,11 @@
-"""The programs of the system that the tests start: PostgreSQL's and a browser.
+"""The programs of the system that the tests start: PostgreSQL's, a browser, and strace.
 
 `python -m tests.system_programs` prints the packages that are missing. It needs nothing that has to be
 installed, so that `scripts/setup.sh` can install packages and requirements at once.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 # Where `scripts/setup.sh` puts the agents that the tests connect.
 AGENT_PROGRAMS = Path(sys.prefix) / "agents" / "node_modules" / ".bin"
+CAP_SYS_ADMIN = 21
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -44,13 +46,37 @@ def find_browser() -> str:
     raise ProgramMissing("chromium")
 
 
+@cache
+def find_strace() -> str:
+    """What follows a process from one call of the system to the next."""
+    if path := shutil.which("strace"):
+        return path
+    raise ProgramMissing("strace")
+
+
+@cache
+def can_mount_images() -> bool:
+    """Whether a file system in a file can be made and mounted here."""
+    effective = re.search(r"^CapEff:\s*(\w+)", _status(), re.MULTILINE)
+    may_mount = effective is not None and int(effective[1], 16) >> CAP_SYS_ADMIN & 1
+    return bool(may_mount and os.access("/dev/loop-control", os.W_OK) and shutil.which("mkfs.ext4"))
+
+
 def find_missing() -> Iterator[str]:
     """The packages without which the tests cannot run."""
-    for find in (find_postgres, find_browser):
+    for find in (find_postgres, find_browser, find_strace):
         try:
             find()
         except ProgramMissing as missing:
             yield missing.package
+
+
+def _status() -> str:
+    """What the kernel says of this process; nothing where it is not Linux."""
+    try:
+        return Path("/proc/self/status").read_text()
+    except FileNotFoundError:
+        return ""
 
 
 def _postgres_folders() -> Iterator[Path]:

@@ -3,24 +3,18 @@
 Some twenty times in the suite, two hundred times in the long ring.
 """
 
-import json
 import os
 import random
-import select
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from runlore.config.settings import Settings
 from tests.postgres_server import PostgresFailed, PostgresServer
 from tests.stories.ledger import Ledger
+from tests.stories.workers import Workers, listen, listen_to_the_end, running_workers, wait_busily
 
 SERVER_KILLS = 2
 SILENCE_S_MAX = 60.0
@@ -31,68 +25,6 @@ ACTS = ("propose", "confirm", "rollback", "findings", "compact", "episode", "for
 DELAYS_S_MAX = (0.001, 0.004, 0.012)
 
 AS_OFTEN = pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.soak)])
-
-
-class Workers:
-    """A process that forks workers, and what they say."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.stories.kill_worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-        )
-        self._unread = b""
-        self._lines: list[dict[str, Any]] = []
-
-    def start(self, settings: Settings, seed: int) -> int:
-        """Start a worker: its process id."""
-        assert self._process.stdin
-        wanted = {
-            "state_root": settings.state_root,
-            "database_url": settings.database_url,
-            "seed": seed,
-        }
-        self._process.stdin.write(json.dumps(wanted).encode() + b"\n")
-        self._process.stdin.flush()
-        while "process" not in (line := self._take()):
-            # The worker was faster than the one that forked it.
-            self._lines.append(line)
-        return int(line["process"])
-
-    def say(self) -> dict[str, Any]:
-        """The next line."""
-        return self._lines.pop(0) if self._lines else self._take()
-
-    def close(self) -> None:
-        """End with the last worker."""
-        assert self._process.stdin
-        self._process.stdin.close()
-        assert self._process.wait(SILENCE_S_MAX) == 0
-        assert self._process.stdout
-        self._process.stdout.close()
-
-    def _take(self) -> dict[str, Any]:
-        assert self._process.stdout
-        pipe = self._process.stdout.fileno()
-        while b"\n" not in self._unread:
-            ready, _, _ = select.select([pipe], [], [], SILENCE_S_MAX)
-            assert ready, "the worker says nothing"
-            read = os.read(pipe, 1 << 16)
-            assert read, "the workers' parent has ended"
-            self._unread += read
-        line, _, self._unread = self._unread.partition(b"\n")
-        told: dict[str, Any] = json.loads(line)
-        return told
-
-
-@contextmanager
-def running_workers() -> Iterator[Workers]:
-    """The process that forks workers."""
-    workers = Workers()
-    yield workers
-    workers.close()
 
 
 @pytest.mark.req("REC-6", "OPS-4", "LRN-12", "LAY-1", "LAY-3")
@@ -125,9 +57,9 @@ def test_killing_the_postgresql_server_loses_nothing(disk_path: Path) -> None:
         for seed in range(1, SERVER_KILLS + 1):
             settings = Settings(state_root=str(disk_path / "home"), database_url=server.url(name))
             workers.start(settings, seed)
-            _listen(workers, ledger, answers=chance.randint(20, 60))
+            listen(workers, ledger, answers=chance.randint(20, 60))
             _kill_the_server(server)
-            _listen_to_the_end(workers, ledger)
+            listen_to_the_end(workers, ledger)
             _start_again(server)
             settings = Settings(state_root=str(disk_path / "home"), database_url=server.url(name))
             ledger.check(settings)
@@ -140,27 +72,17 @@ def _killed_again_and_again(settings: Settings, *, kills: int) -> Ledger:
     with running_workers() as workers:
         for seed in range(1, kills + 1):
             process = workers.start(settings, seed)
-            _listen(workers, ledger, answers=chance.randint(0, ANSWERS_MAX))
+            listen(workers, ledger, answers=chance.randint(0, ANSWERS_MAX))
             _listen_for(workers, ledger, act=chance.choice(ACTS))
-            _wait_busily(chance.uniform(0, chance.choice(DELAYS_S_MAX)))
+            wait_busily(chance.uniform(0, chance.choice(DELAYS_S_MAX)))
             os.kill(process, signal.SIGKILL)
-            status = _listen_to_the_end(workers, ledger)
+            status = listen_to_the_end(workers, ledger)
             assert os.WIFSIGNALED(status)
             assert os.WTERMSIG(status) == signal.SIGKILL
             # At the other times the next worker is the first to find what this one left behind.
             if chance.random() < 0.3 or seed == kills:
                 ledger.check(settings)
     return ledger
-
-
-def _listen(workers: Workers, ledger: Ledger, *, answers: int) -> None:
-    """Wait for a number of answers."""
-    heard = 0
-    while heard < answers:
-        line = workers.say()
-        assert "ended" not in line, "the worker ended by itself"
-        ledger.note(line)
-        heard += "begin" not in line
 
 
 def _listen_for(workers: Workers, ledger: Ledger, *, act: str) -> None:
@@ -173,21 +95,6 @@ def _listen_for(workers: Workers, ledger: Ledger, *, act: str) -> None:
         if line.get("act") == act:
             return
         heard += "begin" not in line
-
-
-def _listen_to_the_end(workers: Workers, ledger: Ledger) -> int:
-    """What the worker had said before it ended, and how it ended."""
-    while "ended" not in (line := workers.say()):
-        if "unavailable" not in line:
-            ledger.note(line)
-    ledger.note_the_end()
-    return int(line["ended"])
-
-
-def _wait_busily(seconds: float) -> None:
-    ends_at = time.perf_counter() + seconds
-    while time.perf_counter() < ends_at:
-        pass
 
 
 def _kill_the_server(server: PostgresServer) -> None:

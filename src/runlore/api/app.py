@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from runlore.api import errors
-from runlore.api.calls import failure_answer, receive_bounded
+from runlore.api.calls import CallQueue, failure_answer, receive_bounded
 from runlore.api.event_streams import Streams
 from runlore.api.handlers import endpoints
 from runlore.api.metrics import Metrics
@@ -49,6 +49,7 @@ class Api:
         self.endpoints = all_endpoints()
         self.metrics = metrics
         self.streams = Streams()
+        self.calls = CallQueue()
         self._table = RouteTable(self.endpoints)
 
     def openapi(self) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 Routes are found by the path as it was sent, so that an id may hold any character, a slash too.
 """
 
+import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import orjson
@@ -22,9 +23,10 @@ from runlore.daemon.app import Application
 from runlore.daemon.process.server import Service
 from runlore.domain import limits
 from runlore.domain.access import Caller
-from runlore.domain.errors import Conflict, Invalid, RunloreError
+from runlore.domain.errors import Conflict, Invalid, RunloreError, Unavailable
 from runlore.ports.operations.declaration import Values
 
+ResultT = TypeVar("ResultT")
 BODY_DEPTH_MAX = limits.EVENT_DEPTH_MAX + 8
 # What is larger is read beside the loop that answers everybody else.
 _SMALL_BYTES = 16 * 1024
@@ -54,6 +56,44 @@ class ApiCall:
     @property
     def operations(self) -> Application:
         return Application(self.service.parts, self.caller)
+
+
+class CallQueue:
+    """Whose turn it is: some calls have a thread each, others wait, not many and not long. Some threads of
+    the pool are always left for probes and tokens."""
+
+    def __init__(self) -> None:
+        self._turns = asyncio.Semaphore(limits.CALLS_WORKED_MAX)
+        self._taken = 0
+
+    async def run(self, work: Callable[..., ResultT], *arguments: object) -> ResultT:
+        """Do it in a thread; Unavailable where too many wait already, or it waited too long."""
+        if self._taken >= limits.CALLS_AT_ONCE_MAX:
+            raise _too_busy()
+        self._taken += 1
+        try:
+            await self._take_turn()
+            try:
+                return await run_in_threadpool(work, *arguments)
+            finally:
+                self._turns.release()
+        finally:
+            self._taken -= 1
+
+    async def _take_turn(self) -> None:
+        try:
+            async with asyncio.timeout(limits.CALL_WAIT_S):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise _too_busy() from None
+
+
+def _too_busy() -> Unavailable:
+    return Unavailable(
+        "too many calls are being worked and wait already",
+        code="calls.busy",
+        hint="send it again in a moment; nothing was done",
+    )
 
 
 def key_of(request: Request) -> str | None:

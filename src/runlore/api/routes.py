@@ -59,11 +59,13 @@ class Endpoint:
             # Before anything of the call is read: whoever may not ask is told nothing about how to.
             if self.role_of is not None:
                 require_role(request.scope["runlore.caller"], self.role_of)
+            # What is open to every caller is answered however many others wait.
+            run = request.scope["runlore.app"].calls.run if self.role_of else run_in_threadpool
             in_path, asked = decode_path(named), await self._read_asked(request)
             if inspect.iscoroutinefunction(self.handler):
-                call = await run_in_threadpool(self._read, request, in_path, asked)
+                call = await run(self._read, request, in_path, asked)
                 return await self.handler(call, **call.arguments)  # type: ignore[no-any-return]
-            return await run_in_threadpool(self._perform, request, in_path, asked)
+            return await run(self._perform, request, in_path, asked)
         except Exception as error:  # The outer loop of a request: whatever failed is told, and only it.
             return failure_answer(error, request)
 

@@ -60,6 +60,10 @@ ARTIFACT_BYTES_MAX = 8 * 1024**2
 # How much of a request or an artifact a list tells.
 LISTED_CHARS_MAX = 480
 RUN_ARTIFACTS_MAX = 200
+# Calls that one daemon works at once, and with those that wait; how long one waits for its turn.
+CALLS_WORKED_MAX = 32
+CALLS_AT_ONCE_MAX = 200
+CALL_WAIT_S = 10.0
 BODY_BYTES_MAX = 2 * 1024**2
 # What another protocol reads on the loop that answers everybody, such as /mcp.
 MOUNTED_BODY_BYTES_MAX = 256 * 1024
