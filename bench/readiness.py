@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from bench.measure import print_table
 from bench.serving import serving
 from runlore.api.app import all_endpoints
-from runlore.daemon.process.tokens import read_secret
+from runlore.daemon.token_file import read_secret
 from runlore.domain import limits
 
 TITLE = "how long /readyz waits while the worst bodies are worked on"

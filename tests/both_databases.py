@@ -23,6 +23,7 @@ WHOLE = {
     "tests/daemon/calls/test_idempotency.py",
     "tests/daemon/search/test_following.py",
     "tests/daemon/search/test_meaning_following.py",
+    "tests/daemon/test_audit.py",
     "tests/daemon/test_backups.py",
     "tests/daemon/test_damaged_backups.py",
     "tests/daemon/test_doctor.py",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.daemon.operations.service import token_digest
+from runlore.domain.access import token_digest
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.policies.policy import PolicyName, check_policy
 from runlore.domain.record import JsonObject

@@ -31,7 +31,8 @@ from runlore.daemon.process.sockets import (
     socket_path,
     write_daemon_file,
 )
-from runlore.daemon.process.tokens import TokenBook, operator_secret, read_secret
+from runlore.daemon.process.tokens import TokenBook, operator_secret
+from runlore.daemon.token_file import read_secret
 from runlore.daemon.wiring import open_parts
 from runlore.domain.errors import Denied, RunloreError
 from runlore.domain.policies.policy import PolicyName, RetentionPolicy
@@ -176,7 +177,7 @@ def test_a_file_that_names_no_token_gets_a_new_one(parts: Parts, left: bytes) ->
 
     assert renewed != secret
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert TokenBook(parts.store, is_alone=True).authenticate(renewed).actor == "operator-2"
+    assert TokenBook(parts.store, parts.clock, is_alone=True).authenticate(renewed).actor == "operator-2"
 
 
 @pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("elsewhere", path)])
@@ -203,7 +204,7 @@ def test_a_token_with_a_limit_is_not_the_operators_own(parts: Parts) -> None:
 
     renewed = operator_secret(parts)
 
-    assert TokenBook(parts.store, is_alone=True).authenticate(renewed) == operator.caller
+    assert TokenBook(parts.store, parts.clock, is_alone=True).authenticate(renewed) == operator.caller
 
 
 def test_a_lost_operators_token_stays_good_and_the_log_says_so(
@@ -215,7 +216,7 @@ def test_a_lost_operators_token_stays_good_and_the_log_says_so(
 
     renewed = operator_secret(parts)
 
-    assert TokenBook(parts.store, is_alone=True).authenticate(lost).actor == "operator"
+    assert TokenBook(parts.store, parts.clock, is_alone=True).authenticate(lost).actor == "operator"
     assert "operator-2" in caplog.text
     assert "token revoke" in caplog.text
     assert lost not in caplog.text
@@ -254,7 +255,7 @@ class MeanwhileRevoked:
 def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered(parts: Parts) -> None:
     secret = operator_secret(parts)
     store: Any = MeanwhileRevoked(parts.store)
-    book = TokenBook(store, is_alone=True)
+    book = TokenBook(store, parts.clock, is_alone=True)
 
     book.authenticate(secret)
     assert book.authenticate_from_cache(secret) is not None
@@ -266,7 +267,7 @@ def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered(parts: 
 
 
 def test_what_no_token_names_is_not_remembered(parts: Parts) -> None:
-    book = TokenBook(parts.store, is_alone=True)
+    book = TokenBook(parts.store, parts.clock, is_alone=True)
 
     for secret in ("", "x", "x" * 100_000, "\ud800"):
         with pytest.raises(Denied):

@@ -34,7 +34,7 @@ def check(method: str, path: str, *, status: int, media: str, body: bytes) -> No
         for event in _events(body.decode()):
             validator(json.dumps(content[media]["schema"])).validate(event)
     elif "schema" in content.get(media, {}):
-        told_body = json.loads(body) if media.endswith("json") else body.decode()
+        told_body = json.loads(body) if media.endswith(("/json", "+json")) else body.decode()
         validator(json.dumps(content[media]["schema"])).validate(told_body)
         untold = list(_untold(told_body, content[media]["schema"]))
         assert untold == [], f"{method} {route.path} does not tell of {untold}"

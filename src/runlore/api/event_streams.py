@@ -1,4 +1,4 @@
-"""Server-sent events: what happens in a run, told as it happens, until it has ended or nobody listens.
+"""Server-sent events: what happens, told as it happens, until it has ended or nobody listens.
 
 Each stream waits in a thread, of which there are only so many, apart from those that answer all other calls.
 A stream ends without a last event where the daemon stops or its token is no longer good; whoever follows goes
@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from anyio import CapacityLimiter, to_thread
 from starlette.responses import Response
@@ -34,6 +35,19 @@ _RETRY_MS = 1_000
 _STOPPING = "agent.stopping"
 _HEAD = f"retry: {_RETRY_MS}\n\n".encode()
 _HEARTBEAT = b": still here\n\n"
+
+
+class Told(Protocol):
+    """What a stream tells: an event by the name of its kind, and what to go on after."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def data(self) -> JsonValue: ...
+
+    @property
+    def number(self) -> int | str: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +75,7 @@ class Streams:
         self._most = streams_max
         self._pace = pace or Pace()
 
-    async def open(self, events: Callable[[], Iterator[ops.RunEvent]], watched: Watched) -> "RunStream":
+    async def open(self, events: Callable[[], Iterator[Told]], watched: Watched) -> "EventsStream":
         """A stream that has its first event, so that whatever is wrong is said before it is answered."""
         if self._left <= 0:
             raise Unavailable(
@@ -71,7 +85,7 @@ class Streams:
             )
         self._limiter = self._limiter or CapacityLimiter(self._most)
         self._left -= 1
-        stream = RunStream(watched, self._limiter, self._release, self._pace)
+        stream = EventsStream(watched, self._limiter, self._release, self._pace)
         try:
             await stream.begin(events)
         except BaseException:
@@ -83,7 +97,7 @@ class Streams:
         self._left += 1
 
 
-class RunStream:
+class EventsStream:
     """One stream, from its first event on."""
 
     def __init__(
@@ -93,14 +107,14 @@ class RunStream:
         self._pace = pace
         self._limiter = limiter
         self._freed: Callable[[], None] | None = freed
-        self._events: Iterator[ops.RunEvent] = iter(())
-        self._first: ops.RunEvent | None = None
+        self._events: Iterator[Told] = iter(())
+        self._first: Told | None = None
         self._rechecked_at = time.monotonic()
 
-    async def begin(self, events: Callable[[], Iterator[ops.RunEvent]]) -> None:
+    async def begin(self, events: Callable[[], Iterator[Told]]) -> None:
         """Wait for the first event, or the first beat."""
 
-        def first() -> ops.RunEvent | None:
+        def first() -> Told | None:
             self._events = events()
             return next(self._events, None)
 
@@ -110,13 +124,13 @@ class RunStream:
         """The events as they are sent, with a word now and then where nothing happens."""
         event, quiet_since = self._first, time.monotonic()
         while event is not None and not is_gone():
-            if event.kind is not ops.RunEventKind.BEAT:
+            if event.kind != ops.RunEventKind.BEAT:
                 quiet_since = time.monotonic()
                 yield encode_event(event)
             elif time.monotonic() - quiet_since >= self._pace.heartbeat_s:
                 quiet_since = time.monotonic()
                 yield _HEARTBEAT
-            if event.kind is ops.RunEventKind.END or self._watched.is_stopping():
+            if event.kind == ops.RunEventKind.END or self._watched.is_stopping():
                 return
             try:
                 event = await to_thread.run_sync(self._following, limiter=self._limiter)
@@ -125,7 +139,7 @@ class RunStream:
                     yield _block("error", problem(error, status_code_of(error)))
                 return
 
-    def _following(self) -> ops.RunEvent | None:
+    def _following(self) -> Told | None:
         now = time.monotonic()
         if now - self._rechecked_at >= self._pace.token_s:
             self._rechecked_at = now
@@ -154,7 +168,7 @@ class EventsAnswer(Response):
 
     media_type = EVENT_STREAM
 
-    def __init__(self, stream: RunStream) -> None:
+    def __init__(self, stream: EventsStream) -> None:
         super().__init__(headers={**PRIVATE_HEADERS, "X-Accel-Buffering": "no"}, media_type=EVENT_STREAM)
         self._stream = stream
         del self.headers["content-length"]
@@ -174,12 +188,12 @@ class EventsAnswer(Response):
             await self._stream.close()
 
 
-def encode_event(event: ops.RunEvent) -> bytes:
+def encode_event(event: Told) -> bytes:
     """An event in the form of the protocol. Only what stands in the journal has a number to go on after."""
-    return _block(event.kind.value, event.data, event.number)
+    return _block(str(event.kind), event.data, event.number)
 
 
-def _block(name: str, data: JsonValue, number: int = 0) -> bytes:
+def _block(name: str, data: JsonValue, number: int | str = 0) -> bytes:
     numbered = f"id: {number}\n" if number else ""
     return f"{numbered}event: {name}\n".encode() + b"data: " + encode_json(data) + b"\n\n"
 

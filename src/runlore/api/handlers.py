@@ -5,30 +5,37 @@ import asyncio
 import dataclasses
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Annotated
 
 import orjson
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from runlore.api import errors
 from runlore.api.calls import ApiCall
-from runlore.api.event_streams import BEAT_S, EventsAnswer, Watched
+from runlore.api.event_streams import BEAT_S, EVENT_STREAM, EventsAnswer, Watched
 from runlore.api.metrics import CONTENT_TYPE
-from runlore.api.responses import JSON, PRIVATE_HEADERS, document, entity_tag
+from runlore.api.responses import JSON, PRIVATE_HEADERS, document, encode_json, entity_tag
 from runlore.api.routes import Endpoint, Handler, response_to
+from runlore.daemon import answers
+from runlore.daemon.operations import access
 from runlore.daemon.skills.file_text import render_skill
 from runlore.domain import limits
 from runlore.domain.errors import Denied, Invalid, Unavailable
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.record import JsonObject
+from runlore.domain.serialization.codec import as_object
 from runlore.domain.session import SessionId
 from runlore.domain.skill import SkillOrigin, SkillState
+from runlore.domain.timestamps import format_time, parse_time
 from runlore.ports import operations as ops
 from runlore.ports.operations.declaration import EVERYBODY, OPERATIONS, Operation
 
 MARKDOWN = "text/markdown"
-EXPORT_MEDIA = ("application/json", "application/x-ndjson", "application/octet-stream")
+NDJSON = "application/x-ndjson"
+EXPORT_MEDIA = ("application/json", NDJSON, "application/octet-stream")
 # How often it is looked whether a run has ended: soon at first, then less and less.
 _LOOK_S_MIN, _LOOK_S_MAX = 0.02, 0.5
 _SLOWER = 1.5
@@ -60,6 +67,46 @@ async def follow_run(call: ApiCall, request: ops.FollowRun) -> Response:
     watched = Watched(is_stopping=call.service.health.is_stopping, recheck=scope["runlore.recheck"])
     streams = scope["runlore.app"].streams
     return EventsAnswer(await streams.open(lambda: call.operations.follow_run(asked), watched))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AuditTold:
+    """An act as it is streamed. Its number is its time, a little before which whoever comes back begins."""
+
+    kind: str
+    data: JsonObject
+    number: str | int
+
+
+async def list_audit(call: ApiCall, request: ops.AuditRequest) -> Response:
+    """A page of the audit feed; by `Accept` all of it, or what is done from now on."""
+    accepted, ask = call.request.headers.get("accept", ""), call.operations.list_audit
+    if EVENT_STREAM in accepted:
+        last, now = call.request.headers.get("last-event-id"), call.service.parts.clock.now()
+        late = timedelta(seconds=limits.AUDIT_LATE_S)
+        since = parse_time(last) - late if last is not None else request.since or now
+        asked = dataclasses.replace(request, since=since)
+        watched = Watched(
+            is_stopping=call.service.health.is_stopping, recheck=call.request.scope["runlore.recheck"]
+        )
+        streams = call.request.scope["runlore.app"].streams
+        return EventsAnswer(await streams.open(lambda: _tell_audit(ask, asked), watched))
+    if NDJSON in accepted:
+        lines = (encode_json(answers.write(event)) + b"\n" for event in access.read_all(ask, request))
+        return StreamingResponse(lines, headers=PRIVATE_HEADERS, media_type=NDJSON)
+    page = await run_in_threadpool(ask, request)
+    return response_to(OPERATIONS["list_audit"], call, page)
+
+
+def _tell_audit(
+    ask: Callable[[ops.AuditRequest], ops.AuditPage], request: ops.AuditRequest
+) -> Iterator[AuditTold]:
+    for event in access.follow_audit(ask, request, beat_s=BEAT_S):
+        if event is None:
+            yield AuditTold(kind=ops.RunEventKind.BEAT, data={}, number=0)
+        else:
+            data = as_object(answers.write(event))
+            yield AuditTold(kind=event.kind, data=data, number=format_time(event.at))
 
 
 def _last_number(text: str) -> int:
@@ -103,6 +150,15 @@ def create_token(call: ApiCall, request: ops.NewToken) -> Response:
     made = call.operations.create_token(request)
     call.service.tokens.invalidate()
     return response_to(OPERATIONS["create_token"], call, made)
+
+
+def rotate_token(call: ApiCall, request: ops.TokenRotation) -> Response:
+    """Give a token a new secret; from now on the old one ends when it shall."""
+    try:
+        made = call.operations.rotate_token(request)
+    finally:
+        call.service.tokens.invalidate()
+    return response_to(OPERATIONS["rotate_token"], call, made)
 
 
 def revoke_token(call: ApiCall, name: str) -> Response:
@@ -210,7 +266,10 @@ def openapi(call: ApiCall) -> Response:
     return Response(told, headers=PRIVATE_HEADERS, media_type=JSON)
 
 
-_BY_HAND = (start_input, try_promoted, follow_run, import_records, backup, create_token, revoke_token)
+_BY_HAND = (
+    *(start_input, try_promoted, follow_run, import_records, backup, list_audit),
+    *(create_token, rotate_token, revoke_token),
+)
 # Beside the operations: the handler, its path, and the operation whose roles it is for. With a query skills
 # are matched, which every role may; the list alone checks its own role.
 BESIDE: list[tuple[Handler, str, str | None, str]] = [

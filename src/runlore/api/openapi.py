@@ -7,7 +7,7 @@ from typing import Any
 from runlore import __version__
 from runlore.api.calls import KEY_CHARS_MAX, TAG_CHARS_MAX
 from runlore.api.event_streams import EVENT_STREAM
-from runlore.api.handlers import EXPORT_MEDIA, MARKDOWN
+from runlore.api.handlers import EXPORT_MEDIA, MARKDOWN, NDJSON
 from runlore.api.responses import JSON, PROBLEM_JSON
 from runlore.api.routes import Endpoint
 from runlore.daemon import answers
@@ -138,6 +138,10 @@ class _Document:
         if route.name == "list_skills":
             either = [self._schemas.of_answer(each) for each in (ops.SkillPage, ops.FittingSkills)]
             return {"200": _answer({"anyOf": either})}
+        if route.name == "list_audit":
+            told = _answer(self._schemas.of_answer(ops.AuditPage))
+            told["content"] |= {media: {"schema": TEXT} for media in (NDJSON, EVENT_STREAM)}
+            return {"200": told}
         schema = self._schemas.of_answer(without_none(answers.answer_type(operation.name, operation.answer)))
         headers = {**(_LOCATION if operation.location else {}), **(_TAG if operation.tagged else {})}
         if operation.created is None:

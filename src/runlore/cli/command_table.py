@@ -57,6 +57,7 @@ session session.session Conversations with agents: their runs, journals and memo
 policy policy.policy What you have decided for everybody, versioned.
 capture capture.capture What of runs is stored and learned from.
 token token.token Who may call this Runlore, and as what.
+audit audit.audit Show who did what, the oldest first: records, skills, tokens, policies, bindings.
 jobs upkeep.jobs Background work: what waits, runs or has failed.
 """
 
@@ -84,6 +85,7 @@ _SECTIONS = {
         "restore",
         "jobs",
         "token",
+        "audit",
         "version",
     ),
     "For programs": ("learning",),

@@ -219,7 +219,7 @@ def where_text(settings: Settings) -> str:
 
 def _tell_started(call: Invocation, settings: Settings, daemon: DaemonFile, lacks: str = "") -> None:
     from runlore.daemon.process.daemon_lock import damage_found
-    from runlore.daemon.process.tokens import TOKEN_FILE
+    from runlore.daemon.token_file import TOKEN_FILE
 
     damage = damage_found(settings.state_root)
     token_file = os.path.join(settings.state_root, TOKEN_FILE)

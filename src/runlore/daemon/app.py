@@ -10,6 +10,7 @@ from runlore.ports.operations.areas import AREA_OF_OPERATION
 
 # What is not done in the module of its area: few ask for it, and others do not load it.
 _APART = {
+    "access": "create_token list_tokens revoke_token rotate_token list_audit",
     "capturing": "backfill_capture delete_run_memories work_jobs",
     "inbox": "inbox",
     "projection": "goal_context",
@@ -21,6 +22,7 @@ _APART = {
 _MODULES = AREA_OF_OPERATION | {name: module for module, names in _APART.items() for name in names.split()}
 
 if TYPE_CHECKING:
+    from runlore.daemon.operations.access import AccessActs
     from runlore.daemon.operations.agent import AgentActs
     from runlore.daemon.operations.capturing import CaptureActs
     from runlore.daemon.operations.hooks import HookActs
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
         SessionActs,
         ProjectionActs,
         ServiceActs,
+        AccessActs,
         UpkeepActs,
         WorthActs,
         SkillActs,

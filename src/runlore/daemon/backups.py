@@ -236,7 +236,7 @@ def write_backup(
                 code="backup.write",
                 hint="make room, or name a place that this user can write",
             ) from error
-    return BackupAnswer(path=target, bytes=size, counts=dict(archive.counts))
+    return BackupAnswer(path=target, bytes=size, counts=dict(sorted(archive.counts.items())))
 
 
 def read_backup(parts: BackupParts, path: str, progress: Progress = ignore_progress) -> BackupAnswer:
@@ -259,7 +259,7 @@ def read_backup(parts: BackupParts, path: str, progress: Progress = ignore_progr
         _, rows = archive.rows(file)
         _load(parts, _read(rows, file, progress, done=size, total=2 * size))
     progress(2 * size, 2 * size)
-    return BackupAnswer(path=path, bytes=size, counts=dict(archive.counts))
+    return BackupAnswer(path=path, bytes=size, counts=dict(sorted(archive.counts.items())))
 
 
 def backups_since(state_root: str, since: datetime, until: datetime | None) -> tuple[str, ...]:

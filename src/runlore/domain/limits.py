@@ -37,6 +37,10 @@ IMPORT_LINE_BYTES_MAX = 16 * 1024**2
 IMPORT_WHOLE_BYTES_MAX = 256 * 1024**2
 
 LOCK_WAIT_S = 5.0
+# How long the secret that a token had before its rotation can still be good.
+TOKEN_GRACE_S_MAX = 30 * 24 * 3_600
+# How late behind its time an act may be committed, and be told to who follows the audit feed.
+AUDIT_LATE_S = 60
 
 PREVIEW_CHARS_MAX = 160
 RUN_SUMMARY_CHARS_MAX = 480

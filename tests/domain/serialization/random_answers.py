@@ -81,7 +81,7 @@ def statuses(draw: st.DrawFn) -> ops.Status:
 def _tokens() -> st.SearchStrategy[AccessToken]:
     hints = typing.get_type_hints(AccessToken)
     fields = {name: of_type(hint) for name, hint in hints.items()}
-    return st.builds(AccessToken, **{**fields, "digest": st.just("")})
+    return st.builds(AccessToken, **{**fields, "digest": st.just(""), "previous_digest": st.just("")})
 
 
 def _suggestions() -> st.SearchStrategy[Suggestion]:

@@ -112,8 +112,8 @@ _SAMPLES: dict[Any, Any] = {
     ),
 }
 
-# Its digest is never told, so none is read back.
-_SAMPLES[AccessToken] = dataclasses.replace(sample(AccessToken), digest="")
+# Its digests are never told, so none is read back.
+_SAMPLES[AccessToken] = dataclasses.replace(sample(AccessToken), digest="", previous_digest="")
 _SAMPLES[StoredMemory] = dataclasses.replace(sample(StoredMemory), scope_keys=("project:acme",))
 
 if __name__ == "__main__":

@@ -3,12 +3,13 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from runlore.domain.access import AccessToken, Role, TokenId
 from runlore.domain.errors import Conflict, Corrupt, NotFound
+from runlore.domain.records.audit import Act
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId
 from runlore.ports.store import Store
@@ -35,6 +36,10 @@ def token(number: int = 1, **fields: object) -> AccessToken:
         persona_id=PersonaId("anna"),
     )
     return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def at(moment: datetime) -> Act:
+    return Act(actor="ada", at=moment)
 
 
 def insert(store: Store, *tokens: AccessToken) -> None:
@@ -90,7 +95,7 @@ def test_what_a_token_has_no_other_gets_even_when_it_is_revoked(
     insert(store, token(1))
     if is_revoked:
         with store.transaction() as tx:
-            tx.tokens.revoke(TokenId("tok_1"), START)
+            tx.tokens.revoke(TokenId("tok_1"), at(START))
     before = everything(store)
 
     with pytest.raises(Conflict) as conflict:
@@ -106,7 +111,7 @@ def test_the_first_revocation_counts_and_a_revoked_token_is_still_known(store: S
 
     for moment in (first, first + timedelta(days=1), first - timedelta(days=1)):
         with store.transaction() as tx:
-            tx.tokens.revoke(TokenId("tok_1"), moment)
+            tx.tokens.revoke(TokenId("tok_1"), at(moment))
 
     with store.snapshot() as snapshot:
         assert snapshot.tokens.by_digest("digest-1") == token(1, revoked_at=first)
@@ -115,7 +120,7 @@ def test_the_first_revocation_counts_and_a_revoked_token_is_still_known(store: S
 
 def test_revoking_what_is_not_there_is_told(store: Store) -> None:
     with pytest.raises(NotFound) as missing, store.transaction() as tx:
-        tx.tokens.revoke(TokenId("tok_9"), START)
+        tx.tokens.revoke(TokenId("tok_9"), at(START))
     assert missing.value.code == "token.not-found"
 
 

@@ -146,6 +146,8 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "rollback_policy": ("POST", "/v1/policies/retention/rollback", {"to_revision": 0}),
     "create_token": ("POST", "/v1/tokens", {"name": "new", "role": "reader"}),
     "list_tokens": ("GET", "/v1/tokens", None),
+    "rotate_token": ("POST", "/v1/tokens/none/rotate", None),
+    "list_audit": ("GET", "/v1/audit", None),
     "revoke_token": ("POST", "/v1/tokens/none/revoke", None),
     "pause_capture": ("POST", "/v1/capture/pause", None),
     "resume_capture": ("POST", "/v1/capture/resume", None),

@@ -1,9 +1,13 @@
 """Tokens on the command line: made once, listed without their secrets, revoked for good."""
 
+import json
 import re
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from runlore.domain.timestamps import parse_time
 from tests.surfaces.command_line import Runlore
 
 pytestmark = pytest.mark.req("OPS-5", "SUR-7")
@@ -38,6 +42,25 @@ def test_a_revoked_token_stays_in_the_list_and_its_name_is_taken(runlore: Runlor
     assert runlore.text("token", "revoke", "old") == "Revoked old: its secret opens nothing any more.\n"
     assert runlore.items("token", "list")[0]["revoked_at"]
     assert runlore.fails("token", "create", "old", "--role", "operator").code == "token.exists"
+
+
+@pytest.mark.req("OPS-7")
+def test_a_token_ends_when_it_is_said_to_and_is_rotated(runlore: Runlore, tmp_path: Path) -> None:
+    made = runlore.json("token", "create", "ci", "--role", "reader", "--expires", "90d")
+    days = (parse_time(made["expires_at"]) - parse_time(made["created_at"])) / timedelta(days=1)
+    assert round(days) == 90
+    rotated = runlore.json("token", "rotate", "ci", "--grace", "1h", "--expires", "2090-01-31")
+    assert rotated["secret"] != made["secret"]
+    assert "2090-01-31" in runlore.text("token", "list")
+    assert runlore.fails("token", "rotate", "ci", "--grace", "soon").code == "time.duration"
+
+    told = runlore.text("audit", "--kind", "token", "--since", "1d")
+    assert [line.split()[2] for line in told.splitlines()[1:]] == ["create", "rotate"]
+    path = tmp_path / "audit.jsonl"
+    assert "acts to" in runlore.text("audit", "--export", str(path))
+    acts = [json.loads(line)["act"] for line in path.read_text().splitlines()]
+    assert acts[-2:] == ["create", "rotate"]
+    assert runlore.fails("audit", "--export", str(tmp_path / "none" / "x")).code == "audit.write"
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,9 @@ def show_whole_status(status: ops.Status, where: str) -> None:
 def show_made_token(made: ops.MadeToken) -> None:
     token = made.token
     limited = f", limited to {scopes_text(sorted(token.scopes))}" if token.scopes is not None else ""
-    say(f"Made {token.name}, {_article(token.role)} {token.role}{limited}. Its secret, shown this once:")
+    until = f", until {time_text(token.expires_at)}" if token.expires_at else ""
+    what = f"{token.name}, {_article(token.role)} {token.role}{limited}{until}"
+    say(f"Made {what}. Its secret, shown this once:")
     say(made.secret, "bold")
     say("Its program gives it as RUNLORE_TOKEN, or in the header `Authorization: Bearer SECRET`.", "dim")
 
@@ -217,19 +219,25 @@ def show_tokens(tokens: Sequence[AccessToken]) -> None:
         say("There are no tokens.", "dim")
         return
     show_table(
-        ["NAME", "ROLE", "PERSONA", "MADE", "REVOKED", Column(title="SCOPES", wraps=True, columns_min=16)],
+        ["NAME", "ROLE", "PERSONA", "MADE", "ENDS", Column(title="SCOPES", wraps=True, columns_min=16)],
         [
             (
                 token.name,
                 token.role,
                 token.persona_id or "-",
                 time_text(token.created_at),
-                (time_text(token.revoked_at), "red") if token.revoked_at else "-",
+                _end_of(token),
                 "all" if token.scopes is None else scopes_text(sorted(token.scopes)),
             )
             for token in tokens
         ],
     )
+
+
+def _end_of(token: AccessToken) -> Cell:
+    if token.revoked_at:
+        return (f"revoked {time_text(token.revoked_at)}", "red")
+    return time_text(token.expires_at) if token.expires_at else "-"
 
 
 def show_capture(status: ops.CaptureStatus) -> None:

@@ -1,32 +1,24 @@
-"""Running Runlore: policies, tokens, capture and jobs."""
-
-import hashlib
-import secrets
-from dataclasses import replace
+"""Running Runlore: policies, capture and jobs."""
 
 from runlore.daemon.background.jobs import queue_enforcing
 from runlore.daemon.calls.idempotency import Call, Done, Kept
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.domain.access import AccessToken, TokenId, check_token_name, is_reserved_name
-from runlore.domain.errors import Conflict, Invalid, NotFound
-from runlore.domain.guard.entry import without_secret
+from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_policy, with_remarks
 from runlore.domain.record import JsonObject
 from runlore.domain.records.audit import Act
 from runlore.domain.runs.job import Job, JobId, JobState
-from runlore.domain.scope import Scope, ScopeKind
 from runlore.flow.policies import current_policy
 from runlore.ports import operations as ops
 from runlore.ports.store import Switch, Transaction
 
 CAPTURE_PAUSED = "capture.paused"
-TOKEN_PREFIX = "rlt_"
 _JOBS_LISTED_MAX = 500
 
 
 class ServiceActs(Bound):
-    """Policies, tokens, capture and jobs."""
+    """Policies, capture and jobs."""
 
     @operation
     def get_policy(self, name: PolicyName) -> PolicyRevision:
@@ -60,49 +52,6 @@ class ServiceActs(Bound):
             return self._next_revision(tx, current, document, act)
 
         return self.acting.perform(call, do, _revision_again)
-
-    @operation
-    def create_token(self, request: ops.NewToken) -> ops.MadeToken:
-        name = check_token_name(request.name)
-        if is_reserved_name(name):
-            raise Invalid(
-                f"{name!r} is a name that Runlore itself acts under",
-                code="token.reserved",
-                hint="name the token after the person or program that uses it",
-            )
-        without_secret("the token's name", name)
-        own = () if request.persona_id is None else (Scope(ScopeKind.PERSONA, request.persona_id),)
-        for scope in (*(request.scopes or ()), *own):
-            without_secret("a scope of the token", scope.id)
-        if request.scopes is not None:
-            request = replace(request, scopes=request.scopes.union(own))
-        now = self.parts.clock.now()
-        token_id = TokenId(self.parts.ids.new("tok", now))
-        made = new_token(replace(request, name=name), token_id, Act(actor=self.caller.actor, at=now))
-        with self.parts.store.transaction() as tx:
-            tx.tokens.insert(made.token)
-        return made
-
-    @operation
-    def list_tokens(self) -> tuple[AccessToken, ...]:
-        with self.parts.store.snapshot() as snapshot:
-            return snapshot.tokens.everything()
-
-    @operation
-    def revoke_token(self, name: str) -> AccessToken:
-        with self.parts.store.transaction() as tx:
-            token = tx.tokens.find(askable(name, "token"))
-            if token is None:
-                raise NotFound(
-                    f"there is no token {name!r}",
-                    code="token.not-found",
-                    hint="`runlore token list` shows the names",
-                )
-            if token.revoked_at is not None:
-                return token
-            now = self.parts.clock.now()
-            tx.tokens.revoke(token.token_id, now)
-        return replace(token, revoked_at=now)
 
     @operation
     def pause_capture(self) -> ops.CaptureStatus:
@@ -153,26 +102,6 @@ class ServiceActs(Bound):
                 )
                 tx.counters.set_switch(switch)
         return _capture_status(switch)
-
-
-def new_token(request: ops.NewToken, token_id: TokenId, act: Act) -> ops.MadeToken:
-    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    token = AccessToken(
-        token_id=token_id,
-        name=request.name,
-        role=request.role,
-        scopes=request.scopes,
-        digest=token_digest(secret),
-        created_at=act.at,
-        created_by=act.actor,
-        persona_id=request.persona_id,
-    )
-    return ops.MadeToken(token=token, secret=secret)
-
-
-def token_digest(secret: str) -> str:
-    """What is kept of a secret. It is long and random, so a plain hash gives nothing away."""
-    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
 def _capture_status(switch: Switch | None) -> ops.CaptureStatus:

@@ -20,9 +20,9 @@ from datetime import datetime, timedelta
 from typing import TypeGuard
 
 from runlore.atomic_write import atomic_write
-from runlore.daemon.operations.service import token_digest
-from runlore.daemon.process.tokens import TokenBook, read_secret
-from runlore.domain.access import Caller
+from runlore.daemon.process.tokens import TokenBook
+from runlore.daemon.token_file import read_secret
+from runlore.domain.access import Caller, token_digest
 from runlore.domain.errors import Denied, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.timestamps import format_time, parse_time

@@ -3,24 +3,23 @@
 import hmac
 import logging
 import os
-import stat
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 
-from runlore.atomic_write import atomic_write
 from runlore.daemon.agents_folder import has_agents, is_agent_secret, read_persona
-from runlore.daemon.operations.service import new_token, token_digest
+from runlore.daemon.operations.access import new_token
 from runlore.daemon.parts import Parts
-from runlore.domain.access import AccessToken, Caller, Role, TokenId
+from runlore.daemon.token_file import SECRET_CHARS_MAX, TOKEN_FILE, read_secret, write_secret
+from runlore.domain.access import AccessToken, Caller, Role, TokenId, token_digest
 from runlore.domain.errors import Conflict, Denied, Unavailable
 from runlore.domain.records.audit import Act
+from runlore.ports.clock import Clock
 from runlore.ports.operations import MadeToken, NewToken
 from runlore.ports.store import Store
 
-TOKEN_FILE = "operator.token"
 OPERATOR = "operator"
-_SECRET_CHARS_MAX = 500
 _REMEMBERED_MAX = 1_000
 _NAMES_TRIED_MAX = 1_000
 _log = logging.getLogger(__name__)
@@ -33,28 +32,32 @@ class TokenBook:
     remembered and the store is asked each time.
     """
 
-    def __init__(self, store: Store, *, is_alone: bool, state_root: str = "") -> None:
+    def __init__(self, store: Store, clock: Clock, *, is_alone: bool, state_root: str = "") -> None:
         self._store = store
+        self._clock = clock
         self._state_root = state_root
         self._is_alone = is_alone
         self._lock = threading.Lock()
         self._generation = 0
-        self._remembered: dict[str, Caller] = {}
+        self._remembered: dict[str, tuple[Caller, datetime | None]] = {}
 
     def authenticate_from_cache(self, secret: str) -> Caller | None:
         """The caller of a secret that was good before, where nothing can have changed since. Never waits."""
-        return self._remembered.get(secret) if self._is_alone else None
+        caller, ends_at = self._remembered.get(secret, (None, None))
+        is_good = self._is_alone and (ends_at is None or self._clock.now() < ends_at)
+        return caller if is_good else None
 
     def authenticate(self, secret: str) -> Caller:
-        """The caller of a secret; Denied where it is no token, or a revoked one."""
+        """The caller of a secret; Denied where it is no token, or one that is good no more."""
         with self._lock:
             generation = self._generation
-        token = self._good_token(token_digest(secret) if len(secret) <= _SECRET_CHARS_MAX else "")
+        digest = token_digest(secret) if len(secret) <= SECRET_CHARS_MAX else ""
+        token = self._good_token(digest)
         caller = self._with_own_persona(token.caller(), secret)
         with self._lock:
             # A token that was revoked while we looked must not be remembered.
             if generation == self._generation and len(self._remembered) < _REMEMBERED_MAX:
-                self._remembered[secret] = caller
+                self._remembered[secret] = caller, token.ends_at(digest)
         return caller
 
     def authenticate_operator(self, digest: str) -> Caller:
@@ -71,7 +74,7 @@ class TokenBook:
         return self._with_own_persona(token.caller(), own or "") if is_own else token.caller()
 
     def invalidate(self) -> None:
-        """A token was made or revoked: nothing that was known before counts any more."""
+        """A token was made, rotated or revoked: nothing that was known before counts any more."""
         with self._lock:
             self._generation += 1
             self._remembered.clear()
@@ -90,74 +93,42 @@ class TokenBook:
     def _good_token(self, digest: str) -> AccessToken:
         with self._store.snapshot() as snapshot:
             token = snapshot.tokens.by_digest(digest)
-        if token is None or not hmac.compare_digest(token.digest, digest):
+        if token is None or not hmac.compare_digest(
+            token.digest if token.digest == digest else token.previous_digest, digest
+        ):
             raise Denied(
                 "this is no token of this Runlore",
                 code="token.unknown",
                 hint="use the secret in operator.token, or one that `runlore token create` has told",
             )
-        if token.revoked_at is not None:
-            raise Denied(
-                f"the token {token.name} has been revoked",
-                code="token.revoked",
-                hint="ask the operator for a new one",
-            )
+        denial = token.why_not(digest, self._clock.now())
+        if denial is not None:
+            raise denial
         return token
 
 
 def token_book(parts: Parts) -> TokenBook:
-    return TokenBook(parts.store, is_alone=parts.is_alone, state_root=parts.state_root)
+    return TokenBook(parts.store, parts.clock, is_alone=parts.is_alone, state_root=parts.state_root)
 
 
 def operator_secret(parts: Parts) -> str:
     """The secret in `operator.token`. Where it is missing, or no good any more, a new token is made."""
     path = os.path.join(parts.state_root, TOKEN_FILE)
     secret = read_secret(parts.state_root)
-    if secret is not None and _is_good(parts.store, secret):
+    if secret is not None and _is_good(parts, secret):
         with suppress(OSError):
             os.chmod(path, 0o600)
         return secret
     made = _make_operator_token(parts)
-    text = made.secret + "\n"
-    atomic_write(path, lambda file: file.write(text.encode()))
+    write_secret(parts.state_root, made.secret)
     return made.secret
 
 
-def read_secret(state_root: str) -> str | None:
-    """The operator's secret as the file has it; None where there is none."""
-    path = os.path.join(state_root, TOKEN_FILE)
-    try:
-        # Whoever put a link or a pipe there has something in mind: neither is followed, neither holds us up.
-        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        reason = "it is a link" if os.path.islink(path) else error.strerror or "it cannot be opened"
-        raise _unreadable(state_root, reason) from None
-    try:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise _unreadable(state_root, "it is not a regular file")
-        return os.read(opened, _SECRET_CHARS_MAX).decode().strip() or None
-    except UnicodeDecodeError:
-        return None
-    except OSError as error:
-        raise _unreadable(state_root, error.strerror or "reading failed") from None
-    finally:
-        os.close(opened)
-
-
-def _unreadable(state_root: str, reason: str) -> Unavailable:
-    return Unavailable(
-        f"{TOKEN_FILE} in {state_root} cannot be read: {reason}",
-        code="token.file",
-        hint="make it a file that this user can read, or remove it: the next start makes a new one",
-    )
-
-
-def _is_good(store: Store, secret: str) -> bool:
-    with store.snapshot() as snapshot:
-        token = snapshot.tokens.by_digest(token_digest(secret))
-    if token is None or token.revoked_at is not None:
+def _is_good(parts: Parts, secret: str) -> bool:
+    digest = token_digest(secret)
+    with parts.store.snapshot() as snapshot:
+        token = snapshot.tokens.by_digest(digest)
+    if token is None or token.why_not(digest, parts.clock.now()) is not None:
         return False
     return token.role is Role.OPERATOR and token.scopes is None
 

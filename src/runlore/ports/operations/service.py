@@ -7,6 +7,7 @@ from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.access import AccessToken, Role
+from runlore.domain.audit_feed import AuditEvent, AuditKind
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.policy import PolicyName, PolicyRevision
@@ -15,8 +16,8 @@ from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.domain.scope import Scope
 from runlore.domain.serialization.codec import Plain, as_object, as_text, as_whole
 from runlore.domain.session import PersonaId
-from runlore.ports.operations.declaration import OPERATORS, OVERSEERS, Created, Operation
-from runlore.ports.operations.field_types import Revision
+from runlore.ports.operations.declaration import OPERATORS, OVERSEERS, Created, Operation, Route
+from runlore.ports.operations.field_types import Cursor, PageLimit, Revision
 from runlore.ports.operations.progress import Progress, ignore_progress
 
 
@@ -63,6 +64,9 @@ class PolicyRollback:
     idempotency_key: str | None = None
 
 
+Expiry = Annotated[datetime | None, About("From when it opens nothing any more; no time if left out.")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class NewToken:
     """A token to make. No scopes is no limit, and without a persona what is said to it is everybody's."""
@@ -73,6 +77,23 @@ class NewToken:
     persona_id: Annotated[
         PersonaId | None, About("Whose it is: sessions that it makes are bound to this persona.")
     ] = None
+    expires_at: Expiry = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenRotation:
+    """A new secret for a token; the one before it is good for a while longer, where that is asked for."""
+
+    name: str
+    expires_at: Expiry = None
+    grace_s: Annotated[
+        int,
+        About(
+            "How many seconds the secret before is still good for.",
+            least=0,
+            most=limits.TOKEN_GRACE_S_MAX,
+        ),
+    ] = 0
 
 
 @JsonForm(flat=("token",))
@@ -120,6 +141,25 @@ class BackupAnswer:
     path: str
     bytes: int
     counts: Mapping[str, int]
+
+
+@JsonForm(rename={"kinds": "kind"})
+@dataclass(frozen=True, kw_only=True)
+class AuditRequest:
+    """A part of the audit feed, the oldest act first."""
+
+    since: Annotated[datetime | None, About("Only what was done at this time or later (RFC 3339).")] = None
+    kinds: Annotated[frozenset[AuditKind], About("Only acts on these. Repeatable.")] = frozenset()
+    limit: PageLimit = limits.LIST_LIMIT_DEFAULT
+    cursor: Cursor = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditPage:
+    """Acts, and where the next page begins."""
+
+    items: tuple[AuditEvent, ...]
+    next_cursor: str | None = None
 
 
 _TEXT, _WHOLE, _ANY, _NULL = ({"type": kind} for kind in ("string", "integer", "object", "null"))
@@ -294,6 +334,23 @@ class ServiceOperations(Protocol):
     @Operation("POST /v1/tokens/{name}/revoke", OPERATORS, unlimited=True, once=True)
     def revoke_token(self, name: str) -> AccessToken:
         """Make a token useless, at once and for good; by its name or id."""
+
+    @Operation("POST /v1/tokens/{name}/rotate", OPERATORS, unlimited=True, once=True)
+    def rotate_token(self, request: TokenRotation) -> MadeToken:
+        """Give a token a new secret, which is told once; by its name or id."""
+
+    @Operation(
+        Route(
+            "GET /v1/audit",
+            text="What was done, by whom: a page, or as `Accept` asks for it all of it as JSON lines"
+            " (`application/x-ndjson`), or what is done from now on as server-sent events"
+            " (`text/event-stream`).",
+        ),
+        OPERATORS,
+        unlimited=True,
+    )
+    def list_audit(self, request: AuditRequest) -> AuditPage:
+        """Who did what to which record, skill, token, policy or binding, the oldest first."""
 
     @Operation("POST /v1/capture/pause", OPERATORS, unlimited=True)
     def pause_capture(self) -> CaptureStatus:

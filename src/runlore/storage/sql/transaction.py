@@ -17,6 +17,7 @@ from runlore.storage.sql.session import SqlSession, writing
 if TYPE_CHECKING:
     from runlore.storage.sql import dump
     from runlore.storage.sql.approvals import SqlApprovals
+    from runlore.storage.sql.audit import SqlAudit
     from runlore.storage.sql.captures import SqlCaptures
     from runlore.storage.sql.counters import SqlCounters
     from runlore.storage.sql.curations import SqlCurations
@@ -58,6 +59,7 @@ class SqlCollections:
     jobs: "SqlJobs"
     policies: "SqlPolicies"
     tokens: "SqlTokens"
+    audit: "SqlAudit"
     counters: "SqlCounters"
     mined_runs: "SqlMinedRuns"
     suggestions: "SqlSuggestions"
