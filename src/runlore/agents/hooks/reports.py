@@ -44,22 +44,6 @@ class HookReport:
     is_compacted: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class HookedAgent:
-    """An agent with hooks: its events, and how context is handed to it.
-
-    `reader` is the agent as its transcripts name it, None where nobody reads them. `told_at` is the kind of
-    report whose answer may hold context.
-    """
-
-    name: str
-    title: str
-    events: Mapping[str, HookKind]
-    reader: TranscriptAgent | None
-    told_at: frozenset[HookKind]
-    answer: Callable[[str, str], JsonObject]
-
-
 # The names that agents give to what they report, the first that is there counts.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "session": ("session_id", "sessionId", "conversation_id"),
@@ -78,96 +62,81 @@ def _answer_nested(event: str, context: str) -> JsonObject:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}
 
 
-def _answer_camel(_event: str, context: str) -> JsonObject:
-    return {"additionalContext": context}
+@dataclass(frozen=True, kw_only=True)
+class HookedAgent:
+    """An agent with hooks: its events, and how context is handed to it.
+
+    `reader` is the agent as its transcripts name it, None where nobody reads them. `told_at` is the kind of
+    report whose answer may hold context.
+    """
+
+    name: str
+    title: str
+    events: Mapping[str, HookKind]
+    reader: TranscriptAgent | None
+    told_at: frozenset[HookKind] = frozenset({HookKind.PROMPT})
+    answer: Callable[[str, str], JsonObject] = _answer_nested
 
 
-def _answer_snake(_event: str, context: str) -> JsonObject:
-    return {"additional_context": context}
-
-
-_PROMPT = frozenset({HookKind.PROMPT})
-_START = frozenset({HookKind.START})
+_TOOLS = {"postToolUse": HookKind.TOOL, "postToolUseFailure": HookKind.TOOL}
 _CLAUDE_EVENTS = {
     "SessionStart": HookKind.START,
     "UserPromptSubmit": HookKind.PROMPT,
     "Stop": HookKind.STOP,
     "SessionEnd": HookKind.END,
 }
-
-AGENTS: Mapping[str, HookedAgent] = {
-    agent.name: agent
-    for agent in (
-        HookedAgent(
-            name="claude-code",
-            title="Claude Code",
-            events=_CLAUDE_EVENTS,
-            reader=TranscriptAgent.CLAUDE_CODE,
-            told_at=_PROMPT,
-            answer=_answer_nested,
-        ),
-        HookedAgent(
-            name="codex",
-            title="Codex",
-            events=_CLAUDE_EVENTS,
-            reader=TranscriptAgent.CODEX,
-            told_at=_PROMPT,
-            answer=_answer_nested,
-        ),
-        HookedAgent(
-            name="gemini",
-            title="Gemini CLI",
-            events={
-                "SessionStart": HookKind.START,
-                "BeforeAgent": HookKind.PROMPT,
-                "AfterAgent": HookKind.STOP,
-                "SessionEnd": HookKind.END,
-            },
-            reader=TranscriptAgent.GEMINI,
-            told_at=_PROMPT,
-            answer=_answer_nested,
-        ),
-        HookedAgent(
-            name="opencode",
-            title="opencode",
-            events={"message": HookKind.PROMPT, "idle": HookKind.STOP},
-            reader=TranscriptAgent.OPENCODE,
-            told_at=_PROMPT,
-            answer=_answer_camel,
-        ),
-        HookedAgent(
-            name="cursor",
-            title="Cursor",
-            events={
-                "sessionStart": HookKind.START,
-                "beforeSubmitPrompt": HookKind.PROMPT,
-                "postToolUse": HookKind.TOOL,
-                "postToolUseFailure": HookKind.TOOL,
-                "afterAgentResponse": HookKind.SAID,
-                "stop": HookKind.STOP,
-                "sessionEnd": HookKind.END,
-            },
-            reader=None,
-            told_at=_START,
-            answer=_answer_snake,
-        ),
-        HookedAgent(
-            name="copilot",
-            title="Copilot CLI",
-            events={
-                "sessionStart": HookKind.START,
-                "userPromptSubmitted": HookKind.PROMPT,
-                "postToolUse": HookKind.TOOL,
-                "postToolUseFailure": HookKind.TOOL,
-                "agentStop": HookKind.STOP,
-                "sessionEnd": HookKind.END,
-            },
-            reader=None,
-            told_at=frozenset({HookKind.START, HookKind.PROMPT}),
-            answer=_answer_camel,
-        ),
-    )
+_GEMINI_EVENTS = {
+    "SessionStart": HookKind.START,
+    "BeforeAgent": HookKind.PROMPT,
+    "AfterAgent": HookKind.STOP,
+    "SessionEnd": HookKind.END,
 }
+_CURSOR_EVENTS = {
+    "sessionStart": HookKind.START,
+    "beforeSubmitPrompt": HookKind.PROMPT,
+    **_TOOLS,
+    "afterAgentResponse": HookKind.SAID,
+    "stop": HookKind.STOP,
+    "sessionEnd": HookKind.END,
+}
+_COPILOT_EVENTS = {
+    "sessionStart": HookKind.START,
+    "userPromptSubmitted": HookKind.PROMPT,
+    **_TOOLS,
+    "agentStop": HookKind.STOP,
+    "sessionEnd": HookKind.END,
+}
+_ROWS = (
+    HookedAgent(
+        name="claude-code", title="Claude Code", events=_CLAUDE_EVENTS, reader=TranscriptAgent.CLAUDE_CODE
+    ),
+    HookedAgent(name="codex", title="Codex", events=_CLAUDE_EVENTS, reader=TranscriptAgent.CODEX),
+    HookedAgent(name="gemini", title="Gemini CLI", events=_GEMINI_EVENTS, reader=TranscriptAgent.GEMINI),
+    HookedAgent(
+        name="opencode",
+        title="opencode",
+        events={"message": HookKind.PROMPT, "idle": HookKind.STOP},
+        reader=TranscriptAgent.OPENCODE,
+        answer=lambda _event, context: {"additionalContext": context},
+    ),
+    HookedAgent(
+        name="cursor",
+        title="Cursor",
+        events=_CURSOR_EVENTS,
+        reader=None,
+        told_at=frozenset({HookKind.START}),
+        answer=lambda _event, context: {"additional_context": context},
+    ),
+    HookedAgent(
+        name="copilot",
+        title="Copilot CLI",
+        events=_COPILOT_EVENTS,
+        reader=None,
+        told_at=frozenset({HookKind.START, HookKind.PROMPT}),
+        answer=lambda _event, context: {"additionalContext": context},
+    ),
+)
+AGENTS: Mapping[str, HookedAgent] = {agent.name: agent for agent in _ROWS}
 
 
 def find_agent(name: str) -> HookedAgent:
