@@ -14,8 +14,6 @@ from runlore.agents.transcripts.assembly import Assembly, LinePosition, digest_o
 from runlore.agents.transcripts.parsing import NEAR_CHARS, beginning, moment, shorten
 from runlore.agents.transcripts.reader import LineParser
 from runlore.domain import limits
-from runlore.domain.record import JsonValue
-from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 
 _STARTED = "# aider chat started at "
@@ -179,7 +177,7 @@ class _AiderParser:
         if not self._assembly.session:
             self._speak_of("")
         self._commands, self._told, self._pages = {}, 0, set()
-        self._assembly.begin(shorten(text), self._at(), place=place)
+        self._assembly.begin(text, self._at(), place=place)
 
     def _end_run(self) -> None:
         self._end_block()
@@ -190,8 +188,7 @@ class _AiderParser:
     def _tell_said(self) -> None:
         text = self._said.take().strip("\n")
         if text.strip():
-            text = shorten(text)
-            self._assembly.add(EventType.ASSISTANT_MESSAGE, {"text": text}, self._at(), chars=len(text))
+            self._assembly.say(text, self._at())
 
     def _tool(self, text: str, *, is_ended: bool) -> None:
         self._is_block_open = True
@@ -259,8 +256,7 @@ class _AiderParser:
         command = shorten(command)
         self._told += 1
         id = f"run_{self._told}"
-        body: dict[str, JsonValue] = {"call_id": id, "name": "run", "arguments": {"command": command}}
-        if self._assembly.add(EventType.TOOL_CALL, body, self._at(), chars=len(command)):
+        if self._assembly.call(id, "run", {"command": command}, self._at()):
             self._commands[command] = id
         return id
 
@@ -272,19 +268,10 @@ class _AiderParser:
         elif url not in self._pages:
             self._pages.add(url)
             self._told += 1
-            arguments: dict[str, JsonValue] = {"url": url}
-            body: dict[str, JsonValue] = {
-                "call_id": f"web_{self._told}",
-                "name": "web",
-                "arguments": arguments,
-            }
-            self._assembly.add(EventType.TOOL_CALL, body, self._at(), chars=len(url))
+            self._assembly.call(f"web_{self._told}", "web", {"url": url}, self._at())
 
     def _answer(self, id: str, text: str, code: int | None = None) -> None:
-        body: dict[str, JsonValue] = {"call_id": id, "output": shorten(text)}
-        if code is not None:
-            body["exit_code"] = code
-        self._assembly.add(EventType.TOOL_RESULT, body, self._at(), chars=len(text))
+        self._assembly.answer(id, text, self._at(), exit_code=code)
 
     def _at(self) -> datetime | None:
         return moment(self._assembly.carried.get(_BEGAN))

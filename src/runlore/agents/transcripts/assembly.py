@@ -18,8 +18,9 @@ from typing import Protocol
 
 import orjson
 
+from runlore.agents.transcripts.parsing import bound_arguments, bound_value, moment, shorten, size_of
 from runlore.domain import limits
-from runlore.domain.record import JsonObject
+from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.journal import ANOTHER_AGENT, WORDS_OF, Entry, EventType
 from runlore.domain.runs.transcript import (
@@ -53,10 +54,19 @@ _TYPE_AND_TIME_BYTES = 120
 _PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,199}")
 # Members of an enumeration are slow to reach, and this is asked for every event.
 _COMPLETED = RunStatus.COMPLETED
+_MESSAGE, _CALL, _RESULT = EventType.ASSISTANT_MESSAGE, EventType.TOOL_CALL, EventType.TOOL_RESULT
+_ID_CHARS_MAX = limits.ID_CHARS_MAX
+_FACT_CHARS_MAX = {
+    "folder": limits.PATH_CHARS_MAX,
+    "branch": limits.TITLE_CHARS_MAX,
+    "model": limits.MODEL_CHARS_MAX,
+    "agent_version": limits.ID_CHARS_MAX,
+    "title": limits.TITLE_CHARS_MAX,
+}
 _RUNS, _NEXT, _OUTSIDE = "runs:", "next:", "outside:"
 # No call has this id: what it brings belongs to none.
 _NO_CALL = "(no call)"
-_CALLING = (EventType.TOOL_CALL, EventType.TOOL_RESULT)
+_CALLING = (_CALL, _RESULT)
 
 
 class LinePosition(Protocol):
@@ -122,8 +132,8 @@ def digest_of(text: str) -> str:
 
 
 class Assembly:
-    """The runs of one transcript. The reader sets `folder`, `branch`, `model`, `agent_version` and `title` as
-    it learns them, and `parent` to the session that began the one which it speaks of. It keeps in `carried`
+    """The runs of one transcript. The reader lets it `know` the `folder`, `branch`, `model`, `agent_version`
+    and `title`, and sets `parent` to the session that began the one which it speaks of. It keeps in `carried`
     what it has to know to go on from any input of the main line. Runs that have ended are in `ready` until
     they are taken. `otherwise` is the time of a run that tells none."""
 
@@ -183,8 +193,14 @@ class Assembly:
     def has_runs(self) -> bool:
         return self._lane.runs > 0
 
+    def know(self, **facts: object) -> None:
+        """What the session is found to be about. What is no text, or an empty one, says nothing."""
+        for name, value in facts.items():
+            if type(value) is str and value:
+                setattr(self, name, value[: _FACT_CHARS_MAX[name]])
+
     def begin(
-        self, text: str, at: datetime | None = None, *, place: LinePosition | None = None, said_by: str = ""
+        self, text: str, at: object = None, *, place: LinePosition | None = None, said_by: str = ""
     ) -> None:
         """An input: a run begins, here or at an earlier place since which nothing was told. It is the user's,
         or that of whom it was `said_by`; a subagent is spoken to by its parent."""
@@ -211,6 +227,7 @@ class Assembly:
         )
         self._turn.append(lane.run)
         said_by = ANOTHER_AGENT if self._is_side or self.parent else said_by
+        text = shorten(text)
         body: JsonObject = {"text": text, "metadata": {WORDS_OF: said_by}} if said_by else {"text": text}
         if not self.add(EventType.INPUT, body, at, chars=len(text)):
             # A run begins with its input or not at all.
@@ -221,7 +238,42 @@ class Assembly:
             source, lane.outside = lane.outside, ""
             self.outside(source)
 
-    def add(self, kind: EventType, body: JsonObject, at: datetime | None = None, *, chars: int = 0) -> bool:
+    def say(self, text: str, at: object = None) -> None:
+        """The model says something, if it is not empty."""
+        if text:
+            text = shorten(text)
+            self.add(_MESSAGE, {"text": text}, at, chars=len(text))
+
+    def call(self, call_id: str, name: str, arguments: object, at: object = None) -> bool:
+        """A tool is called. Whether that was added."""
+        given: JsonValue
+        if type(arguments) is dict:
+            given, chars = bound_arguments(arguments)
+        else:
+            given = bound_value(arguments)
+            chars = size_of(given)
+        body = {"call_id": call_id[:_ID_CHARS_MAX], "name": name[:_ID_CHARS_MAX], "arguments": given}
+        return self.add(_CALL, body, at, chars=chars)
+
+    def answer(
+        self,
+        call_id: str,
+        output: str,
+        at: object = None,
+        *,
+        exit_code: int | None = None,
+        is_error: bool | None = None,
+    ) -> None:
+        """What a call came to, as far as that is told."""
+        output = shorten(output)
+        body: dict[str, JsonValue] = {"call_id": call_id[:_ID_CHARS_MAX], "output": output}
+        if exit_code is not None:
+            body["exit_code"] = exit_code
+        if is_error is not None:
+            body["is_error"] = is_error
+        self.add(_RESULT, body, at, chars=len(output))
+
+    def add(self, kind: EventType, body: JsonObject, at: object = None, *, chars: int = 0) -> bool:
         """An event of the open run; `chars` is how long its texts are together, or more.
 
         What stands before the first input belongs to no run and is not told, nor is what goes beyond the
@@ -242,7 +294,8 @@ class Assembly:
             return False
         self._events += 1
         self._bytes += size
-        run.events.append(ToldEvent(entry=Entry(type=kind, body=body), at=at))
+        time = at if type(at) is datetime else moment(at)
+        run.events.append(ToldEvent(entry=Entry(type=kind, body=body), at=time))
         if self.model:
             run.model = self.model
         run.status = _COMPLETED
@@ -261,7 +314,7 @@ class Assembly:
             return
         run.outside.add(source)
         body: JsonObject = {"call_id": _NO_CALL, "output": "", "source": source}
-        event = ToldEvent(entry=Entry(type=EventType.TOOL_RESULT, body=body))
+        event = ToldEvent(entry=Entry(type=_RESULT, body=body))
         if len(run.events) > 1 and (self._events >= _EVENTS_MAX or self._bytes + _EVENT_BYTES > _BYTES_MAX):
             # There is no room for more: it stands in the place of what came last.
             run.events[-1] = event

@@ -35,7 +35,6 @@ from runlore.agents.transcripts.parsing import (
     NO_OBJECT,
     UNKNOWN,
     Plain,
-    bound_arguments,
     list_of,
     moment,
     object_of,
@@ -44,8 +43,6 @@ from runlore.agents.transcripts.parsing import (
     text_of,
 )
 from runlore.agents.transcripts.reader import LineParser
-from runlore.domain import limits
-from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.journal import ANOTHER_AGENT, EventType
 from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
@@ -63,13 +60,6 @@ _TITLES: Final = {"ai-title": "aiTitle", "custom-title": "customTitle", "summary
 _QUEUE: Final = "queue-operation"
 _KNOWN: Final = _SPEAKING | _HOUSEKEEPING | {"system", "attachment", _QUEUE, *_TITLES}
 _TOLD_UNTIL: Final = "told until"
-# Members of an enumeration are slow to reach, and these are asked for every line.
-_MESSAGE, _CALL, _RESULT, _USED = (
-    EventType.ASSISTANT_MESSAGE,
-    EventType.TOOL_CALL,
-    EventType.TOOL_RESULT,
-    EventType.USAGE,
-)
 _SPOKEN = "spoken"
 # Why a model has stopped when nothing more is to come of it; what runs in the background may still wake it.
 _STOPS = ("end_turn", "stop_sequence")
@@ -194,8 +184,7 @@ class ClaudeCodeParser:
                 self._assembly.end(RunStatus.FAILED)
             return ""
         self._begin_command()
-        if type(model) is str:
-            self._assembly.model = model[: limits.MODEL_CHARS_MAX]
+        self._assembly.know(model=model)
         self._stopped = message.get("stop_reason")
         self._piece_of(message, line)
         content = message.get("content")
@@ -244,13 +233,7 @@ class ClaudeCodeParser:
         if block.get("type") == "mcp_tool_use":
             name = f"mcp__{text_of(block.get('server_name'))}__{name}"
         self._flush_text()
-        arguments, size = bound_arguments(object_of(block.get("input")))
-        body: dict[str, JsonValue] = {
-            "call_id": call_id[: limits.ID_CHARS_MAX],
-            "name": name[: limits.ID_CHARS_MAX],
-            "arguments": arguments,
-        }
-        self._assembly.add(_CALL, body, self._moment(line.get("timestamp")), chars=size)
+        self._assembly.call(call_id, name, object_of(block.get("input")), self._moment(line.get("timestamp")))
 
     def _user(self, line: Plain) -> str:
         message = line.get("message")
@@ -276,14 +259,11 @@ class ClaudeCodeParser:
         if type(call_id) is not str or not call_id:
             return
         self._flush_text()
-        output = shorten(output_of(block.get("content")))
-        body: dict[str, JsonValue] = {"call_id": call_id[: limits.ID_CHARS_MAX], "output": output}
-        is_error = block.get("is_error")
-        if type(is_error) is bool:
-            body["is_error"] = is_error
-            if is_error and (exit_code := exit_code_of(output)) is not None:
-                body["exit_code"] = exit_code
-        self._assembly.add(_RESULT, body, self._moment(line.get("timestamp")), chars=len(output))
+        output, told = output_of(block.get("content")), block.get("is_error")
+        is_error = told if type(told) is bool else None
+        exit_code = exit_code_of(output) if is_error else None
+        at = self._moment(line.get("timestamp"))
+        self._assembly.answer(call_id, output, at, exit_code=exit_code, is_error=is_error)
 
     def _words(self, line: Plain, content: object) -> None:
         words = words_of(line, content)
@@ -323,16 +303,14 @@ class ClaudeCodeParser:
             # Nothing of an earlier turn is awaited: whoever goes on from here knows nothing of it either.
             self._used.clear()
             self._chains.clear()
-        assembly.folder = text_of(line.get("cwd"))[: limits.PATH_CHARS_MAX] or assembly.folder
-        assembly.branch = text_of(line.get("gitBranch"))[: limits.TITLE_CHARS_MAX] or assembly.branch
-        assembly.agent_version = text_of(line.get("version"))[: limits.ID_CHARS_MAX] or assembly.agent_version
+        assembly.know(folder=line.get("cwd"), branch=line.get("gitBranch"), agent_version=line.get("version"))
         if not assembly.is_side and assembly.session != assembly.carried.get(_SPOKEN):
             if _SPOKEN in assembly.carried and not assembly.has_runs:
                 # This one goes on where another left off: resumed, or forked from it.
                 assembly.outside(EARLIER_CONVERSATION)
             assembly.carried[_SPOKEN] = assembly.session
         said_by = ANOTHER_AGENT if self._own_agent else ""
-        assembly.begin(shorten(text), self._moment(line.get("timestamp")), place=place, said_by=said_by)
+        assembly.begin(text, self._moment(line.get("timestamp")), place=place, said_by=said_by)
 
     def _attachment(self, line: Plain) -> str:
         attachment = object_of(line.get("attachment"))
@@ -381,9 +359,8 @@ class ClaudeCodeParser:
 
     def _title(self, line: Plain) -> str:
         kind = str(line["type"])
-        title = text_of(line.get(_TITLES[kind])).strip()[: limits.TITLE_CHARS_MAX]
-        if title and (kind != "summary" or not self._assembly.title):
-            self._assembly.title = title
+        if kind != "summary" or not self._assembly.title:
+            self._assembly.know(title=text_of(line.get(_TITLES[kind])).strip())
         return ""
 
     def _speak_of(self, line: Plain) -> None:
@@ -433,8 +410,7 @@ class ClaudeCodeParser:
         if self._texts:
             text = self._texts[0] if len(self._texts) == 1 else "\n\n".join(self._texts)
             self._texts = []
-            text = shorten(text)
-            self._assembly.add(_MESSAGE, {"text": text}, self._moment(self._text_at), chars=len(text))
+            self._assembly.say(text, self._moment(self._text_at))
 
     def _moment(self, written: object) -> datetime | None:
         """When that was. What stands in one line is often asked for twice."""
@@ -446,7 +422,7 @@ class ClaudeCodeParser:
         if body := usage_counts(usage):
             if self._assembly.model:
                 body["model"] = self._assembly.model
-            self._assembly.add(_USED, body, self._moment(at))
+            self._assembly.add(EventType.USAGE, body, self._moment(at))
 
 
 class ClaudeCodeExportReader:

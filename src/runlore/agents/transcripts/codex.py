@@ -26,17 +26,15 @@ from runlore.agents.transcripts.parsing import (
     UNKNOWN,
     Plain,
     list_of,
-    moment,
     object_of,
     parse_json,
     shorten,
     text_of,
 )
 from runlore.agents.transcripts.reader import LineParser
-from runlore.domain import limits
 from runlore.domain.prompts.injected import without_notes
 from runlore.domain.run import RunStatus
-from runlore.domain.runs.journal import ANOTHER_AGENT, EventType
+from runlore.domain.runs.journal import ANOTHER_AGENT
 from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 
 _HEAD_LINES = 20
@@ -254,12 +252,11 @@ class _CodexParser:
         if not id:
             return UNKNOWN
         if self._chain.session(id, at):
-            assembly = self._assembly
-            assembly.folder = text_of(payload.get("cwd"))[: limits.PATH_CHARS_MAX] or assembly.folder
-            branch = text_of(object_of(payload.get("git")).get("branch"))
-            assembly.branch = branch[: limits.TITLE_CHARS_MAX] or assembly.branch
-            version = text_of(payload.get("cli_version"))
-            assembly.agent_version = version[: limits.ID_CHARS_MAX] or assembly.agent_version
+            self._assembly.know(
+                folder=payload.get("cwd"),
+                branch=object_of(payload.get("git")).get("branch"),
+                agent_version=payload.get("cli_version"),
+            )
             self._know_origin(payload)
         return ""
 
@@ -282,17 +279,14 @@ class _CodexParser:
         return ""
 
     def _turn_context(self, payload: Plain, _at: object) -> str:
-        folder = text_of(payload.get("cwd"))[: limits.PATH_CHARS_MAX]
-        self._assembly.folder = folder or self._assembly.folder
-        self._assembly.model = text_of(payload.get("model"))[: limits.MODEL_CHARS_MAX] or self._assembly.model
+        self._assembly.know(folder=payload.get("cwd"), model=payload.get("model"))
         return ""
 
     def _message(self, payload: Plain, at: object) -> str:
         role = payload.get("role")
         if role == "assistant":
             self._tell_held()
-            if text := _content(payload):
-                self._assembly.add(EventType.ASSISTANT_MESSAGE, {"text": text}, moment(at), chars=len(text))
+            self._assembly.say(_content(payload), at)
         elif source := outside_of_harness(text_of(role), _content(payload)):
             self._assembly.outside(source)
         elif role == "user" and _WORDS not in self._assembly.carried:
@@ -324,7 +318,7 @@ class _CodexParser:
         said_by = ANOTHER_AGENT if is_of_agent else ""
         # A history that is repeated here is not the subagent's, but of where it was begun.
         self._assembly.parent = str(self._assembly.carried.get(_PARENT, "")) if is_of_agent else ""
-        self._assembly.begin(shorten(own_words(text)), moment(at), place=place, said_by=said_by)
+        self._assembly.begin(own_words(text), at, place=place, said_by=said_by)
 
     def _tell_held(self) -> None:
         """Something followed a message in the user's role: so it was an input, from its own place on."""
@@ -363,8 +357,7 @@ class _CodexParser:
         return ""
 
     def _set_title(self, payload: Plain, _at: object) -> str:
-        title = text_of(payload.get("thread_name"))[: limits.TITLE_CHARS_MAX]
-        self._assembly.title = title or self._assembly.title
+        self._assembly.know(title=payload.get("thread_name"))
         return ""
 
     def _flat(self, item: Plain) -> str:
@@ -376,7 +369,7 @@ class _CodexParser:
             return self._session(item, at)
         if text_of(item.get("type")) in KINDS:
             return UNKNOWN
-        self._assembly.model = text_of(item.get("model"))[: limits.MODEL_CHARS_MAX] or self._assembly.model
+        self._assembly.know(model=item.get("model"))
         return self._item(item, at)
 
 

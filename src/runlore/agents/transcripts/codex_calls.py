@@ -8,26 +8,20 @@ or an object.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from runlore.agents.transcripts.assembly import Assembly
 from runlore.agents.transcripts.codex_program import ProgramCall, argument_of, program_calls
 from runlore.agents.transcripts.parsing import (
     UNKNOWN,
     Plain,
-    bound_value,
     list_of,
-    moment,
     object_of,
     parse_json,
-    shorten,
-    size_of,
     text_of,
     whole_number,
 )
 from runlore.domain import limits
-from runlore.domain.record import JsonValue
-from runlore.domain.runs.journal import EventType
 
 _T = TypeVar("_T")
 _PROGRAM = "exec"
@@ -37,8 +31,6 @@ _WAIT = "wait"
 _STILL_RUNS = "Process running with session ID"
 # The namespace of tools that a server of others offers.
 _SERVER = "mcp__"
-# Arguments with fewer brackets than this are not nested too deeply.
-_NESTED_MAX = 16
 _JSON_TEXT = re.compile(r"\s{0,20}\{")
 # The command, which stands above it in some versions, may be long.
 _HEADER_CHARS_MAX = 64_000
@@ -141,23 +133,23 @@ class Calls:
         elif _JSON_TEXT.match(text):
             self._tell(id, name, _arguments(text), at)
         else:
-            self._tell(id, name, {"input": shorten(text)}, at)
+            self._tell(id, name, {"input": text}, at)
         return ""
 
     def local_shell_call(self, payload: Plain, at: object) -> str:
         action, id = object_of(payload.get("action")), _id(payload)
         if not id:
             return UNKNOWN
-        arguments: dict[str, JsonValue] = {"command": bound_value(action.get("command") or [])}
+        arguments: Plain = {"command": action.get("command") or []}
         if folder := text_of(action.get("working_directory")):
-            arguments["workdir"] = shorten(folder)
+            arguments["workdir"] = folder
         self._tell(id, "local_shell", arguments, at)
         return ""
 
     def web_search(self, payload: Plain, at: object) -> str:
         """A search of the web, whose answer stands nowhere."""
         id = _id(payload) or f"web_search_{self._assembly.here.number}"
-        self._tell(id, "web_search", {"action": bound_value(payload.get("action") or {})}, at)
+        self._tell(id, "web_search", {"action": payload.get("action") or {}}, at)
         self._answer(id, ToolOutput(text=""), at)
         return ""
 
@@ -198,7 +190,7 @@ class Calls:
             return ""
         if command.is_answered and not command.is_settled:
             text = text_of(payload.get("aggregated_output")) or text_of(payload.get("stdout"))
-            self._answer(call, ToolOutput(text=shorten(text), exit_code=code), at)
+            self._answer(call, ToolOutput(text=text, exit_code=code), at)
         elif not command.is_settled:
             self._exits[call] = code
         return ""
@@ -208,7 +200,7 @@ class Calls:
         calls = program_calls(text)
         inner: list[tuple[str, str]] = []
         if not calls or any(_hides_command(call) for call in calls):
-            self._tell(id, _PROGRAM, {"input": shorten(text)}, at)
+            self._tell(id, _PROGRAM, {"input": text}, at)
             calls = ()
         for number, call in enumerate(calls, 1):
             own, arguments = f"{id[: limits.ID_CHARS_MAX - 8]}#{number}", argument_of(call)
@@ -228,16 +220,15 @@ class Calls:
         if answers is None:
             if parsed.parts:
                 # Which command said what, and how it ended, is not told: this decides nothing about any.
-                self._answer(program, ToolOutput(text=shorten("\n".join(parsed.parts))), at)
+                self._answer(program, ToolOutput(text="\n".join(parsed.parts)), at)
             return
         for (own, origin), answer in zip(inner, answers, strict=True):
             self._answer(origin or own, answer, at)
 
-    def _tell(self, id: str, name: str, arguments: dict[str, JsonValue], at: object) -> None:
-        id, name = id[: limits.ID_CHARS_MAX], name[: limits.ID_CHARS_MAX]
-        body: dict[str, JsonValue] = {"call_id": id, "name": name, "arguments": arguments}
-        is_told = self._assembly.add(EventType.TOOL_CALL, body, moment(at), chars=_chars(arguments))
+    def _tell(self, id: str, name: str, arguments: Plain, at: object) -> None:
+        is_told = self._assembly.call(id, name, arguments, at)
         if is_told and (text := _command_text(arguments)):
+            id = id[: limits.ID_CHARS_MAX]
             self._commands[id] = _Command()
             self._by_text[text] = id
 
@@ -251,13 +242,8 @@ class Calls:
             command.is_settled |= code is not None
         text = output.text
         if output.process and code is None:
-            text = shorten(f"{_STILL_RUNS} {output.process}\n{text}")
-        body: dict[str, JsonValue] = {"call_id": id, "output": text}
-        if code is not None:
-            body["exit_code"] = code
-        if output.is_error:
-            body["is_error"] = True
-        self._assembly.add(EventType.TOOL_RESULT, body, moment(at), chars=len(text))
+            text = f"{_STILL_RUNS} {output.process}\n{text}"
+        self._assembly.answer(id, text, at, exit_code=code, is_error=output.is_error or None)
 
     def _name_unnamed(self, name: str) -> str:
         id = f"call_{self._assembly.here.number}"
@@ -281,32 +267,24 @@ def _id(payload: Plain) -> str:
     return text_of(payload.get("call_id")) or text_of(payload.get("id"))
 
 
-def _arguments(value: object) -> dict[str, JsonValue]:
+def _arguments(value: object) -> Plain:
     """Arguments as an object. A text that was cut off is kept as a text: what would have run is not known."""
-    if type(value) is str:
-        try:
-            parsed = parse_json(value.encode(errors="replace"))
-        except ValueError:
-            return {"text": shorten(value)} if value else {}
-        if type(parsed) is dict and len(value) <= limits.TOLD_TEXT_CHARS_MAX and _is_shallow(value):
-            return cast("dict[str, JsonValue]", parsed)
-        value = parsed if type(parsed) is dict else {"text": parsed if type(parsed) is str else value}
-    found = bound_value(value) if type(value) is dict else {}
-    return found if type(found) is dict else {}
+    if type(value) is not str:
+        return object_of(value)
+    try:
+        parsed = parse_json(value.encode(errors="replace"))
+    except ValueError:
+        return {"text": value} if value else {}
+    return object_of(parsed) or (
+        {} if type(parsed) is dict else {"text": parsed if type(parsed) is str else value}
+    )
 
 
-def _command_text(arguments: dict[str, JsonValue]) -> str:
+def _command_text(arguments: Plain) -> str:
     command = arguments.get("cmd", arguments.get("command"))
     if type(command) is list:
         command = command[-1] if command else ""
     return command if type(command) is str else ""
-
-
-def _chars(arguments: dict[str, JsonValue]) -> int:
-    return sum(
-        len(name) + (len(value) if type(value) is str else size_of(value))
-        for name, value in arguments.items()
-    )
 
 
 def _hides_command(call: ProgramCall) -> bool:
@@ -325,10 +303,6 @@ def _plain_number(value: object) -> str:
     return str(int(value)) if type(value) is float else str(value)
 
 
-def _is_shallow(text: str) -> bool:
-    return text.count("{") + text.count("[") < _NESTED_MAX
-
-
 def read_output(output: object) -> ToolOutput:
     if type(output) is dict:
         return _read_object(object_of(output))
@@ -337,10 +311,10 @@ def read_output(output: object) -> ToolOutput:
         return _read_object(parsed)
     if header := _tool_header(text):
         code = int(header[1]) if header[1] else None
-        return ToolOutput(text=shorten(text[header.end() :]), exit_code=code, process=header[2] or "")
+        return ToolOutput(text=text[header.end() :], exit_code=code, process=header[2] or "")
     if header := _PLAIN_HEADER.match(text):
-        return ToolOutput(text=shorten(text[header.end() :]), exit_code=int(header[1]))
-    return ToolOutput(text=shorten(text))
+        return ToolOutput(text=text[header.end() :], exit_code=int(header[1]))
+    return ToolOutput(text=text)
 
 
 def _tool_header(text: str) -> re.Match[str] | None:
@@ -381,7 +355,7 @@ def _read_part(text: str) -> ToolOutput:
     """A text that a program put out: the answer of a command as JSON, or only its output."""
     if text.startswith("{") and (parsed := _json(text)) and ("exit_code" in parsed or "session_id" in parsed):
         return _read_object(parsed)
-    return ToolOutput(text=shorten(text))
+    return ToolOutput(text=text)
 
 
 def _read_object(plain: Plain) -> ToolOutput:
@@ -390,7 +364,7 @@ def _read_object(plain: Plain) -> ToolOutput:
     text = text_of(plain.get("output")) or text_of(plain.get("text")) or _join_texts(plain.get("content"))
     process = plain.get("session_id") if code is None else None
     return ToolOutput(
-        text=shorten(text),
+        text=text,
         exit_code=code,
         is_error=plain.get("success") is False or plain.get("isError") is True,
         process=str(process) if type(process) is int or type(process) is str else "",

@@ -15,18 +15,13 @@ from runlore.agents.transcripts.parsing import (
     NO_OBJECT,
     UNKNOWN,
     Plain,
-    bound_value,
     list_of,
-    moment,
     object_of,
     parse_json,
-    shorten,
     text_of,
 )
 from runlore.domain import limits
-from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
-from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 from runlore.domain.text.safe_text import make_storable
 
@@ -81,8 +76,7 @@ class GeminiReader:
         # The session whose subagent's this one is, by where it lies.
         folder = Path(source.path).absolute().parent
         assembly.parent = folder.name if folder.parent.name == _CHATS else ""
-        assembly.title = session.summary[: limits.TITLE_CHARS_MAX]
-        assembly.folder = (_project_root(source.path) or session.folder)[: limits.PATH_CHARS_MAX]
+        assembly.know(title=session.summary, folder=_project_root(source.path) or session.folder)
         for message in session.messages.values():
             if problem := _tell(message, assembly):
                 counts.skip(problem)
@@ -178,12 +172,12 @@ def _tell(value: object, assembly: Assembly) -> str:
     text = _text(message.get("displayContent") or message.get("content") or message.get("parts"))
     if kind == "user":
         if text and not text.lstrip().startswith(_HARNESS):
-            assembly.begin(shorten(text), moment(at))
+            assembly.begin(text, at)
         return ""
     if kind in ("gemini", "model"):
-        assembly.model = text_of(message.get("model"))[: limits.MODEL_CHARS_MAX] or assembly.model
+        assembly.know(model=message.get("model"))
         if text.strip():
-            assembly.add(EventType.ASSISTANT_MESSAGE, {"text": shorten(text)}, moment(at), chars=len(text))
+            assembly.say(text, at)
         for place, call in enumerate(list_of(message.get("toolCalls"))):
             _tell_call(object_of(call), f"{text_of(message.get('id'))}:{place}", assembly, at)
         return ""
@@ -200,36 +194,25 @@ def _tell_call(call: Plain, place: str, assembly: Assembly, at: object) -> None:
     name = text_of(call.get("name"))[: limits.ID_CHARS_MAX]
     if not name.strip():
         return
-    id = (text_of(call.get("id")) or place)[: limits.ID_CHARS_MAX]
-    began = moment(call.get("timestamp") or at)
-    arguments = bound_value(object_of(call.get("args")))
-    body: dict[str, JsonValue] = {"call_id": id, "name": name, "arguments": arguments}
-    assembly.add(EventType.TOOL_CALL, body, began, chars=len(str(arguments)))
-    status = call.get("status")
-    output = _output(call)
+    id, began = text_of(call.get("id")) or place, call.get("timestamp") or at
+    assembly.call(id, name, object_of(call.get("args")), began)
+    status, output = call.get("status"), _output(call)
     if status not in ("success", "error", "cancelled") and not output:
         return
-    result: dict[str, JsonValue] = {"call_id": id, "output": shorten(output)}
-    if name == _SHELL:
-        result |= _shell_result(output)
-    if status in ("error", "cancelled"):
-        result["is_error"] = True
-    assembly.add(EventType.TOOL_RESULT, result, began, chars=len(output))
+    output, exit_code = _shell_result(output) if name == _SHELL else (output, None)
+    is_error = status in ("error", "cancelled") or None
+    assembly.answer(id, output, began, exit_code=exit_code, is_error=is_error)
 
 
-def _shell_result(output: str) -> dict[str, JsonValue]:
+def _shell_result(output: str) -> tuple[str, int | None]:
     """What the command itself put out, and its exit code, where the tool's report names them."""
-    found: dict[str, JsonValue] = {}
     codes = _EXIT_CODE.findall(output)
-    if codes:
-        # A command may print such a line itself: the report's own comes last.
-        found["exit_code"] = int(codes[-1])
     if begin := _OUTPUT.search(output):
-        printed = output[begin.end() : _printed_end(output, begin.end())]
+        output = output[begin.end() : _printed_end(output, begin.end())]
         for nothing in _NO_ERROR:
-            printed = printed.removesuffix(nothing)
-        found["output"] = shorten(printed)
-    return found
+            output = output.removesuffix(nothing)
+    # A command may print such a line itself: the report's own comes last.
+    return output, int(codes[-1]) if codes else None
 
 
 def _printed_end(output: str, begin: int) -> int:

@@ -21,18 +21,13 @@ from runlore.agents.transcripts.opencode_storage import (
 from runlore.agents.transcripts.parsing import (
     UNKNOWN,
     Plain,
-    bound_value,
     list_of,
-    moment,
     object_of,
-    shorten,
     text_of,
     whole_number,
 )
 from runlore.domain import limits
-from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
-from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 
 _PASSED_NAMES = (
@@ -79,9 +74,11 @@ def _know(session: OpencodeSession, assembly: Assembly) -> None:
     assembly.speak_of(session.id)
     # As it is called in files, and in the database.
     assembly.parent = text_of(session.fields.get("parentID")) or text_of(session.fields.get("parent_id"))
-    assembly.folder = text_of(session.fields.get("directory"))[: limits.PATH_CHARS_MAX]
-    assembly.title = text_of(session.fields.get("title"))[: limits.TITLE_CHARS_MAX]
-    assembly.agent_version = text_of(session.fields.get("version"))[: limits.ID_CHARS_MAX]
+    assembly.know(
+        folder=session.fields.get("directory"),
+        title=session.fields.get("title"),
+        agent_version=session.fields.get("version"),
+    )
 
 
 def _tell(message: OpencodeMessage, assembly: Assembly, counts: ReadCounts) -> None:
@@ -90,9 +87,9 @@ def _tell(message: OpencodeMessage, assembly: Assembly, counts: ReadCounts) -> N
     if role == "user":
         words = _own_words(message, counts)
         if words.strip():
-            assembly.begin(shorten(words), moment(at))
+            assembly.begin(words, at)
     elif role == "assistant":
-        assembly.model = text_of(message.fields.get("modelID"))[: limits.MODEL_CHARS_MAX] or assembly.model
+        assembly.know(model=message.fields.get("modelID"))
         is_summary = message.fields.get("summary") is True or message.fields.get("mode") == "compaction"
         for part in message.parts:
             counts.lines += 1
@@ -120,11 +117,11 @@ def _own_words(message: OpencodeMessage, counts: ReadCounts) -> str:
 def _tell_part(part: Plain, assembly: Assembly, at: object, *, is_summary: bool) -> str:
     kind = text_of(part.get("type"))
     if kind == "text":
-        text = shorten(text_of(part.get("text")))
+        text = text_of(part.get("text"))
         is_own = part.get("synthetic") is not True and part.get("ignored") is not True
         if text.strip() and is_own and not is_summary:
             began = object_of(part.get("time")).get("start")
-            assembly.add(EventType.ASSISTANT_MESSAGE, {"text": text}, moment(began or at), chars=len(text))
+            assembly.say(text, began or at)
         return ""
     if kind == "tool":
         return _tell_tool(part, assembly, at)
@@ -138,23 +135,16 @@ def _tell_tool(part: Plain, assembly: Assembly, at: object) -> str:
         return UNKNOWN
     state = object_of(part.get("state"))
     time = object_of(state.get("time"))
-    arguments = bound_value(object_of(state.get("input")))
-    body: dict[str, JsonValue] = {"call_id": id, "name": name, "arguments": arguments}
-    assembly.add(EventType.TOOL_CALL, body, moment(time.get("start") or at), chars=len(str(arguments)))
+    assembly.call(id, name, object_of(state.get("input")), time.get("start") or at)
     if state.get("status") in ("completed", "error"):
         output = state.get("output")
         text = output if type(output) is str else "\n".join(text_of(item) for item in list_of(output))
-        result: dict[str, JsonValue] = {"call_id": id}
-        if state.get("status") == "error":
+        is_error = state.get("status") == "error" or None
+        if is_error:
             text = text_of(state.get("error")) or text
-            result["is_error"] = True
-        result["output"] = shorten(without_reminders(text))
         code = whole_number(object_of(state.get("metadata")).get("exit"))
-        if code is not None:
-            result["exit_code"] = code
-        assembly.add(
-            EventType.TOOL_RESULT, result, moment(time.get("end") or at), chars=len(str(result["output"]))
-        )
+        ended = time.get("end") or at
+        assembly.answer(id, without_reminders(text), ended, exit_code=code, is_error=is_error)
     return ""
 
 

@@ -17,20 +17,15 @@ from runlore.agents.transcripts.parsing import (
     NO_OBJECT,
     UNKNOWN,
     Plain,
-    bound_value,
     list_of,
     moment,
     object_of,
     parse_json,
-    shorten,
-    size_of,
     text_of,
     whole_number,
 )
 from runlore.agents.transcripts.reader import LineParser
 from runlore.domain import limits
-from runlore.domain.record import JsonValue
-from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
@@ -80,7 +75,7 @@ class _ChatParser:
             self._unanswered.clear()
             self._open.clear()
             self._is_answered = False
-            self._assembly.begin(shorten(_content(message.get("content"))), _time(message))
+            self._assembly.begin(_content(message.get("content")), _time(message))
         elif role == "assistant":
             self._assistant(message)
         elif role in ("tool", "function"):
@@ -104,12 +99,8 @@ class _ChatParser:
     def _assistant(self, message: Plain) -> None:
         self._is_answered = True
         at = _time(message)
-        model = text_of(message.get("model"))[: limits.MODEL_CHARS_MAX]
-        if model:
-            self._assembly.model = model
-        text = shorten(_content(message.get("content")))
-        if text:
-            self._assembly.add(EventType.ASSISTANT_MESSAGE, {"text": text}, at, chars=len(text))
+        self._assembly.know(model=message.get("model"))
+        self._assembly.say(_content(message.get("content")), at)
         for call in _calls(message):
             self._call(call, at)
 
@@ -118,13 +109,9 @@ class _ChatParser:
         name = text_of(function.get("name"))[: limits.ID_CHARS_MAX]
         if not name.strip():
             return
-        body: dict[str, JsonValue] = {
-            "call_id": text_of(call.get("id"))[: limits.ID_CHARS_MAX].strip() or self._new_call_id(),
-            "name": name,
-            "arguments": _arguments(function.get("arguments")),
-        }
-        self._open.add(str(body["call_id"]))
-        self._assembly.add(EventType.TOOL_CALL, body, at, chars=size_of(body["arguments"]))
+        call_id = text_of(call.get("id"))[: limits.ID_CHARS_MAX].strip() or self._new_call_id()
+        self._open.add(call_id)
+        self._assembly.call(call_id, name, _arguments(function.get("arguments")), at)
 
     def _new_call_id(self) -> str:
         """An id for a call that has none. The next result without one answers it."""
@@ -140,15 +127,14 @@ class _ChatParser:
                 return
             call_id = self._unanswered.popleft()
         self._open.discard(call_id)
-        output = shorten(_content(message.get("content")))
-        body: dict[str, JsonValue] = {"call_id": call_id, "output": output}
-        exit_code = whole_number(message.get("exit_code"))
-        if exit_code is not None:
-            body["exit_code"] = exit_code
         is_error = message.get("is_error")
-        if type(is_error) is bool:
-            body["is_error"] = is_error
-        self._assembly.add(EventType.TOOL_RESULT, body, _time(message), chars=len(output))
+        self._assembly.answer(
+            call_id,
+            _content(message.get("content")),
+            _time(message),
+            exit_code=whole_number(message.get("exit_code")),
+            is_error=is_error if type(is_error) is bool else None,
+        )
 
 
 def _calls(message: Plain) -> Iterator[Plain]:
@@ -168,15 +154,15 @@ def _content(content: object) -> str:
     )
 
 
-def _arguments(given: object) -> JsonValue:
+def _arguments(given: object) -> object:
     """A call's arguments: an object, or a text of JSON that holds one."""
     if type(given) is str:
         try:
             value = parse_json(given.encode(errors="replace"))
         except ValueError:
-            return shorten(given)
-        return bound_value(value) if type(value) in (dict, list) else shorten(given)
-    return bound_value(given) if type(given) in (dict, list) else {}
+            return given
+        return value if type(value) in (dict, list) else given
+    return given if type(given) in (dict, list) else {}
 
 
 def _time(message: Plain) -> datetime | None:

@@ -21,7 +21,7 @@ Where an agent has written both, it has two readers, and the first that recognis
             except ValueError:
                 return BROKEN
             if told.get("role") == "user":
-                self.assembly.begin(shortened(text_of(told.get("text"))), moment(told.get("at")))
+                self.assembly.begin(text_of(told.get("text")), told.get("at"))
                 return ""
             return UNKNOWN
 
@@ -31,7 +31,7 @@ Where an agent has written both, it has two readers, and the first that recognis
 `line` gets each line as it stands, with its newline, and answers why it did not understand it: an empty text
 where it did (things of the harness that are left out on purpose are understood). It never raises. Before the
 first `assembly.begin` it says `assembly.speak_of(session)`. All that it has to know in order to go on from
-the line of any input is in the assembly: its facts (`folder`, `model`, ...), which are carried by themselves,
+the line of any input is in the assembly: what it was let `know` (`folder`, ...), which is carried by itself,
 and `assembly.carried` for anything else. What a teller holds back (a message that comes in pieces) it tells
 before `begin`, and in `end`. Reading at once and reading on from any position must tell the same runs.
 
@@ -47,7 +47,7 @@ before `begin`, and in `end`. Reading at once and reading on from any position m
             ...
             for message in messages:
                 counts.lines += 1
-                assembly.begin(...) or assembly.add(...) or counts.skip(UNKNOWN)
+                assembly.begin(...) or assembly.say(...) or counts.skip(UNKNOWN)
                 yield
 
 It opens the source itself (`lines.whole_of` unpacks and bounds), tells all of it from the beginning each

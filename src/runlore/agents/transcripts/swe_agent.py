@@ -19,17 +19,13 @@ from runlore.agents.transcripts.parsing import (
     Plain,
     bound_value,
     list_of,
-    moment,
     object_of,
     parse_json,
-    shorten,
     text_of,
     whole_number,
 )
-from runlore.domain import limits
-from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
-from runlore.domain.runs.journal import TASK, EventType
+from runlore.domain.runs.journal import TASK
 from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 
 TOO_LARGE = "a document that is too large or damaged"
@@ -85,11 +81,10 @@ class SweAgentReader:
             counts.skip(UNKNOWN)
             return
         assembly.speak_of(_id(source, task, document))
-        assembly.folder = _folder(document)[: limits.PATH_CHARS_MAX]
         config = object_of(object_of(document.get("info")).get("config"))
-        assembly.model = text_of(object_of(config.get("model")).get("model_name"))[: limits.MODEL_CHARS_MAX]
+        assembly.know(folder=_folder(document), model=object_of(config.get("model")).get("model_name"))
         # The task is mostly an issue that somebody else wrote.
-        assembly.begin(shorten(task), moment(steps[0].at) if steps else None, said_by=TASK)
+        assembly.begin(task, steps[0].at if steps else None, said_by=TASK)
         yield
         for number, step in enumerate(steps, 1):
             _tell(step, number, assembly)
@@ -221,19 +216,12 @@ def _read_observation(message: Plain) -> tuple[int | None, str]:
 
 
 def _tell(step: _TrajectoryStep, number: int, assembly: Assembly) -> None:
-    at = moment(step.at)
-    if thought := shorten(step.thought):
-        assembly.add(EventType.ASSISTANT_MESSAGE, {"text": thought}, at, chars=len(thought))
-    if not step.command:
-        return
-    id, command = f"step_{number}", shorten(step.command)
-    call: dict[str, JsonValue] = {"call_id": id, "name": step.name, "arguments": {"command": command}}
-    assembly.add(EventType.TOOL_CALL, call, at, chars=len(command))
-    if step.answer is not None:
-        result: dict[str, JsonValue] = {"call_id": id, "output": shorten(step.answer)}
-        if step.exit_code is not None:
-            result["exit_code"] = step.exit_code
-        assembly.add(EventType.TOOL_RESULT, result, at, chars=len(step.answer))
+    assembly.say(step.thought, step.at)
+    if step.command:
+        id = f"step_{number}"
+        assembly.call(id, step.name, {"command": step.command}, step.at)
+        if step.answer is not None:
+            assembly.answer(id, step.answer, step.at, exit_code=step.exit_code)
 
 
 def _name(action: str) -> str:
