@@ -19,9 +19,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 
-from runlore.domain.detectors.asked import AskedGroup, asked_groups, specific_groups
+from runlore.domain.detectors.asked import NAME_WORDS_MAX, AskedGroup, asked_groups, specific_groups
 from runlore.domain.detectors.conversations import Conversation, last_event
-from runlore.domain.detectors.episodes import WorkEpisode, episodes_of, is_done
+from runlore.domain.detectors.episodes import (
+    WorkEpisode,
+    episodes_of,
+    is_done,
+    stems_of,
+    words_of_request,
+)
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
 from runlore.domain.detectors.multi_step import STEPS_MIN, multi_step
@@ -29,7 +35,6 @@ from runlore.domain.detectors.toolchains import is_of_project
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
-from runlore.domain.text.analysis import terms_of
 
 SHORT_MIN = 2
 REQUESTED = "requested: "
@@ -186,25 +191,30 @@ def short_workflow(run: MinedRun) -> Match | None:
     forms = {step.form for step in steps}
     # A script's name is a value: two scripts are two steps all the same.
     does = [step.form if len(forms) == len(steps) else _named_form(step) for step in steps]
-    pattern = " ; ".join(does) if len(steps) >= SHORT_MIN else _name_by_request(run, steps[0])
-    if not pattern or len({*does}) < len(steps):
+    if len({*does}) < len(steps):
         return None
-    occurrence = make_occurrence(run, steps)
-    return Match(heuristic=Heuristic.CROSS_SESSION, pattern=pattern, occurrences=(occurrence,))
+    workflow = Match(
+        heuristic=Heuristic.CROSS_SESSION,
+        pattern=" ; ".join(does),
+        occurrences=(make_occurrence(run, steps),),
+    )
+    return workflow if len(steps) >= SHORT_MIN else _with_request(workflow, run)
 
 
 def _named_form(step: Step) -> str:
     return " && ".join(f"{each.form} ({each.topic})" for each in step.commands if not each.is_looking)
 
 
-def _name_by_request(run: MinedRun, step: Step) -> str:
+def _with_request(workflow: Match, run: MinedRun) -> Match | None:
     """One call with the words that asked for it, by which it is told from the same call for something else;
-    empty where any project makes it."""
+    None where any project makes it."""
+    ((step,),) = (each.steps for each in workflow.occurrences)
     commands = [each for each in step.commands if not each.is_looking]
-    asked = [term for term in terms_of(run.request.own if run.request else "") if not _NUMBERED.search(term)]
+    asked = tuple(word for word in words_of_request(run.request) if not _NUMBERED.search(word))
     if not asked or not any(map(is_of_project, commands)):
-        return ""
-    return f"{REQUESTED}{' '.join(asked)}: {_named_form(step)}"
+        return None
+    pattern = f"{REQUESTED}{' '.join(sorted(stems_of(asked)))}: {_named_form(step)}"
+    return replace(workflow, pattern=pattern, words=asked[:NAME_WORDS_MAX])
 
 
 def equal_runs(pattern: str, sessions: Iterable[Sequence[MinedRun]]) -> list[Match]:
