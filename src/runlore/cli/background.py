@@ -50,6 +50,8 @@ def start_detached(settings: Settings, log: str) -> str:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=file,
+            # A log has no edge: what is wrapped in it cannot be read back as one error.
+            env={name: value for name, value in os.environ.items() if name != "COLUMNS"},
             start_new_session=True,
         )
     finally:

@@ -191,13 +191,16 @@ def test_down_that_may_not_wait_says_that_the_daemon_is_still_finishing(alone: R
     assert gone(told["pid"])
 
 
-def test_a_taken_port_is_told_with_what_to_do(alone: Runlore) -> None:
+@pytest.mark.parametrize("columns", ["", "30"])
+def test_a_taken_port_is_told_with_what_to_do(alone: Runlore, columns: str) -> None:
+    edge = {"COLUMNS": columns} if columns else {}
     with taken_port() as port:
-        refused = alone.forked("up", "--detach", "--port", str(port), "--json")
+        refused = alone.forked("up", "--detach", "--port", str(port), "--json", environment=edge)
 
         assert (refused.code, refused.out) == (3, "")
         problem = json.loads(refused.err)
-        assert (problem["code"], "--port" in problem["hint"]) == ("server.listen", True)
+        assert problem["code"] == "server.listen"
+        assert problem["hint"].endswith("choose another port with --port, or 0 for a free one")
         assert str(port) in problem["detail"]
     assert not (alone.home / "daemon.json").exists()
     assert alone.items("session", "list") == []
