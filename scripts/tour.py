@@ -78,10 +78,9 @@ def main() -> None:
     waits = sys.stdin.isatty() and sys.stdout.isatty()
     with tempfile.TemporaryDirectory(prefix="runlore-tour-") as scratch:
         write_sessions(os.path.join(scratch, "sessions"))
-        print(f"Runlore: reviewed memory and earned skills for AI agents. A tour in {len(STEPS)} steps.\n")
-        columns = shutil.get_terminal_size().columns
+        _say(f"Runlore: reviewed memory and earned skills for AI agents. A tour in {len(STEPS)} steps.\n")
         for number, step in enumerate(STEPS, start=1):
-            print(textwrap.fill(f"{number}. {step.says}", columns) + "\n")
+            _say(f"{number}. {step.says}\n")
             code = _run(step, scratch)
             if code:
                 sys.exit(code)
@@ -89,10 +88,16 @@ def main() -> None:
                 try:
                     input("   Enter to go on ")
                 except (KeyboardInterrupt, EOFError):
-                    print("\nThe tour ends here; its state root is gone again.")
+                    _say("\nThe tour ends here; its state root is gone again.")
                     return
-    print("\nThe tour's state root is gone again. With your own sessions it takes a minute:")
+    _say("\nThe tour's state root is gone again. With your own sessions it takes a minute:")
     print("  .venv/bin/runlore init")
+
+
+def _say(text: str) -> None:
+    """Print a text that fits, without a broken word; the lines around it stay empty."""
+    columns = shutil.get_terminal_size().columns
+    print("\n".join(textwrap.fill(line, columns, break_long_words=False) for line in text.split("\n")))
 
 
 def command_lines(words: list[str], columns: int) -> str:

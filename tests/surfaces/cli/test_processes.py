@@ -242,7 +242,7 @@ def test_a_shell_is_offered_the_commands(embedded: Runlore) -> None:
 def test_the_guided_tour_runs_to_its_end_and_leaves_nothing(embedded: Runlore, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "scripts.tour"],
-        env={**os.environ, **embedded.environment, "TMPDIR": str(tmp_path), "COLUMNS": "80"},
+        env={**os.environ, **embedded.environment, "TMPDIR": str(tmp_path), "COLUMNS": "60"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -252,7 +252,7 @@ def test_the_guided_tour_runs_to_its_end_and_leaves_nothing(embedded: Runlore, t
 
     assert (done.returncode, done.stderr) == (0, "")
     # Commands and sentences with two ids are lines to be copied; what is a table fits.
-    wide = [line for line in done.stdout.splitlines() if len(line) > 80]
+    wide = [line for line in done.stdout.splitlines() if len(line) > 60]
     assert all(
         "runlore memory" in line or line.count("rec_") > 1 or str(tmp_path) in line for line in wide
     ), wide
