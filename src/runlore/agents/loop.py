@@ -155,8 +155,6 @@ class ToolCalls:
 
 
 class _Work:
-    """One task under way."""
-
     def __init__(
         self,
         task: AgentTask,

@@ -25,7 +25,6 @@ _NAMES_TRIED_MAX = 100
 
 
 def start_daemon(settings: Settings) -> None:
-    """See to it that a daemon of the state root listens."""
     if is_listening(socket_path(settings.state_root)):
         return
     from runlore.cli.background import start_detached

@@ -77,7 +77,6 @@ def local_operator(state_root: str) -> Caller:
 
 
 def read_records(state_root: str) -> dict[str, dict[str, object]]:
-    """What was changed to connect each agent; what cannot be read is left out."""
     found: dict[str, dict[str, object]] = {}
     for name in _list_names(state_root):
         if name.endswith(".json"):
@@ -92,7 +91,6 @@ def report_path(state_root: str, agent: str) -> str:
 
 
 def last_report(state_root: str, agent: str) -> datetime | None:
-    """When an agent's hooks last reported."""
     return _changed_at(report_path(state_root, agent))
 
 

@@ -68,13 +68,11 @@ def make_connection(
 
 
 def skill_folders(connection: AgentConnection) -> tuple[str, ...]:
-    """Where the agent of a connection looks for skills."""
     base = connection.setup.project or connection.setup.home
     return mount_folders(base, [connection.agent])
 
 
 def unused_folders(connection: AgentConnection) -> tuple[str, ...]:
-    """Where it looks for skills, and no other agent that is connected does."""
     state_root = connection.setup.state_root
     others = (read_connection(state_root, record) for record in read_records(state_root).values())
     used = {folder for other in others if other is not None for folder in skill_folders(other)}
@@ -82,7 +80,6 @@ def unused_folders(connection: AgentConnection) -> tuple[str, ...]:
 
 
 def list_connected(state_root: str) -> Iterator[ConnectedAgent]:
-    """Every agent that is connected, for the user or in a project."""
     for record in read_records(state_root).values():
         connection = read_connection(state_root, record)
         if connection is not None:

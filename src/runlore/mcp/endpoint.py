@@ -48,7 +48,6 @@ class McpEndpoint:
         await self._manager.handle_request(scope, receive, send)
 
     async def stop(self) -> None:
-        """End what is running; nothing is answered any more."""
         self._stop.set()
         if self._running is not None:
             await self._running
@@ -86,7 +85,6 @@ class McpEndpoint:
         )
 
     def _session_of(self, caller: Caller, operations: Application) -> SessionId:
-        """The session of a token, for calls that name none."""
         if caller.role is Role.READER:
             raise Denied(
                 "a reader has no session of its own",

@@ -76,8 +76,6 @@ _PARTS_MAX = 4 * limits.CHAT_CALLS_MAX
 
 @dataclass(kw_only=True)
 class _Turn:
-    """One turn on its way, and what was said of it so far."""
-
     provider: Provider
     name: str
     through: Model[Any]
@@ -97,7 +95,6 @@ class _Turn:
         return "".join(self.pieces)
 
     def hear(self, words: str, *, is_last: bool = False) -> None:
-        """More words; a character that is split between two pieces is put together."""
         whole, self.half = (self.half + words, "") if is_last else split_half(self.half + words)
         piece = writable(whole)
         if not piece:
@@ -305,7 +302,6 @@ def _parameters(turn: ChatTurn) -> ModelRequestParameters:
 
 
 def read_calls(parts: Iterable[ToolCallPart], before: Iterable[Message]) -> tuple[ToolCall, ...]:
-    """The calls, each under an id that no other call of the conversation has."""
     taken = {call.call_id for said in before if isinstance(said, AssistantSaid) for call in said.calls}
     calls = []
     for part in parts:

@@ -57,8 +57,6 @@ class StreamChunk(ChatCompletionChunk):
 
 
 class _PlainCompletions(AsyncCompletions):
-    """Chat completions, asked for with what is given as it is: plain JSON."""
-
     async def create(self, *, stream: bool | Omit = False, **given: Any) -> Any:
         options: RequestOptions = {}
         if headers := given.pop("extra_headers", None):
@@ -80,8 +78,6 @@ class _PlainCompletions(AsyncCompletions):
 
 
 class _PlainChat(AsyncChat):
-    """The part of the client that talks."""
-
     @cached_property
     def completions(self) -> AsyncCompletions:
         return _PlainCompletions(self._client)

@@ -157,7 +157,6 @@ class Lazy(Generic[Made]):
             return self._made
 
     def close(self) -> None:
-        """Close the value where there is one; what is under way in it fails."""
         with self._lock:
             self._is_closed = True
             made, self._made = self._made, None

@@ -4,7 +4,6 @@ from runlore.ports.embedder import Embedder, EmbeddingBackend, EmbeddingProvider
 
 
 def open_embedder(backend: EmbeddingBackend) -> Embedder:
-    """What makes vectors as this backend is set. Nothing is asked or read yet."""
     if backend.provider is EmbeddingProvider.LOCAL:
         from runlore.models.embedding_local import LocalEmbedder
 

@@ -241,7 +241,6 @@ def _data(body: bytes) -> list[object]:
 
 
 def _place(item: object, position: int) -> int:
-    """Which text a vector belongs to: as the server says, else in order."""
     if item is None:
         return position
     return item if isinstance(item, int) and not isinstance(item, bool) else -1

@@ -59,8 +59,6 @@ _ENCODED_TOKENS_MAX = 256
 
 @dataclass(frozen=True, kw_only=True)
 class _Model:
-    """What makes tokens of a text, and a vector of tokens."""
-
     tokenizer: "Tokenizer"
     # Matrices of numpy by name, which are loaded with the model.
     weights: dict[str, Any]

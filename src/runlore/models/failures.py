@@ -99,7 +99,6 @@ def is_about_the_form(rejection: theirs.ModelRequestRejectedError) -> bool:
 
 
 def _unreadable_failure(error: Exception, provider: Provider, asked: str) -> ModelFailure | None:
-    """What our own client has refused to read or to follow."""
     for cause in causes(error):
         if isinstance(cause, UnreadableAnswer):
             return no_answer(asked, str(cause))
@@ -113,7 +112,6 @@ def _unreadable_failure(error: Exception, provider: Provider, asked: str) -> Mod
 
 
 def _status_failure(error: theirs.ModelAPIError, provider: Provider, asked: str) -> ModelFailure | None:
-    """What a server's error means; None where it is no answer by status."""
     why = error_details(error, provider)
     if isinstance(error, theirs.ModelRateLimitError | theirs.ModelQuotaExceededError):
         return _rate_limit_failure(error, asked, why)
@@ -249,7 +247,6 @@ def is_too_long(error: theirs.ModelAPIError) -> bool:
 
 
 def _error_text(body: object) -> str:
-    """What a server says of its error, to be searched and nothing else."""
     inner = body.get("error", body) if isinstance(body, Mapping) else body
     message = [inner.get(name) for name in ("type", "message")] if isinstance(inner, Mapping) else [inner]
     return " ".join(text[:_ERROR_CHARS_READ] for text in message if isinstance(text, str)).lower()

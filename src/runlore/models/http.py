@@ -49,8 +49,6 @@ class RequestObserver(Protocol):
 
 
 class _NullObserver:
-    """Watches nothing."""
-
     def on_request(self, body: bytes) -> None: ...
 
     def on_response(self, content_type: str) -> None: ...

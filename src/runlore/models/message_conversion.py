@@ -57,7 +57,6 @@ class Thoughts:
 
     @property
     def texts(self) -> Iterator[str]:
-        """What they add to a request, for its size."""
         for part in self.response.parts:
             if isinstance(part, ThinkingPart):
                 yield part.content

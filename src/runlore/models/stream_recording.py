@@ -49,7 +49,6 @@ class StreamRecording:
         self.sounds.put(RequestBody(body.decode("utf-8", "replace")))
 
     def on_response(self, content_type: str) -> None:
-        """A good answer begins; it has to be a stream."""
         if content_type.partition(";")[0].strip().lower() == "application/json":
             raise NotStreamed
 

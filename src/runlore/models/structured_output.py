@@ -38,8 +38,6 @@ Form = Literal["auto", "native", "prompted"]
 
 @dataclass(frozen=True, kw_only=True)
 class _Request:
-    """One question on its way."""
-
     provider: Provider
     name: str
     through: Model[Any]
@@ -158,7 +156,6 @@ def _parameters(schema: JsonObject, form: Form) -> ModelRequestParameters:
 
 
 def _answer(asked: _Request, response: ModelResponse) -> StructuredAnswer:
-    """The answer in a response; where it is none, the failure knows what it took."""
     usage = _usage(asked, response)
     failure = None
     if response.finish_reason == "content_filter":
@@ -175,7 +172,6 @@ def _answer(asked: _Request, response: ModelResponse) -> StructuredAnswer:
 
 
 def _answer_text(response: ModelResponse) -> str | Mapping[str, object]:
-    """What the model gave as its answer: the first call of the answer tool, else its text."""
     for part in response.parts:
         if isinstance(part, ToolCallPart) and part.tool_name == ANSWER_NAME:
             return part.args or ""

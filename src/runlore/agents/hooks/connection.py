@@ -63,12 +63,10 @@ class AgentConnection:
         return list_edits(self.agent, self.setup)
 
     def recall(self) -> "AgentConnection":
-        """The connection as it was made; this one where none was."""
         record = self._record()
         return read_connection(self.setup.state_root, record) or self
 
     def plan(self) -> list[FileChange]:
-        """What connecting would change."""
         if self.recall().setup.plugin != self.setup.plugin:
             way = "by its settings" if self.setup.plugin else "by the plugin"
             raise Conflict(
@@ -83,7 +81,6 @@ class AgentConnection:
         return _changes(texts)
 
     def connect(self, changes: Sequence[FileChange], *, follows: bool, at: datetime) -> None:
-        """Write what was planned."""
         was = self._files()
         for change in changes:
             known = was.get(change.path)
@@ -115,14 +112,12 @@ class AgentConnection:
             _write(change)
 
     def _before(self, change: FileChange, known: dict[str, str | None] | None) -> bytes | None:
-        """What a file is without what is ours."""
         if change.before is None:
             return None
         is_ours_alone = known is not None and known["before"] is None
         return self._take_out(change.path, change.before, is_ours_alone=is_ours_alone)
 
     def plan_undo(self) -> list[FileChange]:
-        """What disconnecting would change."""
         was = self._files()
         texts: dict[str, bytes | None] = {}
         for path in was or dict.fromkeys(edit.path for edit in self.edits):
@@ -169,7 +164,6 @@ class AgentConnection:
 
 
 def read_connection(state_root: str, record: Mapping[str, Any]) -> AgentConnection | None:
-    """The connection that a record tells of; None where it tells of none."""
     try:
         setup = HookSetup(
             python=str(record["python"]),
@@ -214,7 +208,6 @@ def _decode(path: str, content: bytes | None) -> str:
 
 
 def _check_writable(change: FileChange) -> None:
-    """Refuse before the first file is written what could not be written later."""
     path = os.path.realpath(change.path)
     try:
         if _read(change.path) != change.before:

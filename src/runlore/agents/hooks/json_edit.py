@@ -30,8 +30,6 @@ class _Node:
 
 @dataclass(frozen=True, kw_only=True)
 class _Child:
-    """`comma` is the place of the comma behind it."""
-
     start: int
     key: str | None
     value: _Node

@@ -80,7 +80,6 @@ class FileEdit:
 
 
 def list_edits(agent: str, setup: HookSetup) -> list[FileEdit]:
-    """The files that connect an agent."""
     if setup.plugin:
         return [_own_file(setup.launcher(agent), _launcher_text(agent, setup))]
     return _EDITS[find_agent(agent).name](setup)
@@ -193,8 +192,6 @@ def _hooks(
     *,
     version: int | None = None,
 ) -> FileEdit:
-    """Hooks among those of others in a file of settings."""
-
     def remove(text: str) -> str:
         for event in agent.events:
             text = remove_items(text, ["hooks", event], _is_ours)
@@ -222,7 +219,6 @@ def _server(
     place: Sequence[str] = ("mcpServers", NAME),
     server: JsonObject | None = None,
 ) -> FileEdit:
-    """The MCP server among those of others."""
     command, *arguments = setup.mcp_command(agent.name)
     wanted = server or {"command": command, "args": arguments}
 
@@ -316,8 +312,6 @@ def _without_toml_table(text: str) -> str:
 
 
 def _own_file(path: str, content: str) -> FileEdit:
-    """A file that is ours as a whole."""
-
     def connect(text: str) -> str:
         if text.strip() and _HOOK_FILE not in text:
             raise _taken_error(path)

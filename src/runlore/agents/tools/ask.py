@@ -10,7 +10,6 @@ NAME = "ask_user"
 
 
 def ask_user(given: ToolContext) -> RunTool | None:
-    """Asks, and waits for the answer."""
     ask = given.ask
     if ask is None:
         return None

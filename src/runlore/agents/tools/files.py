@@ -30,7 +30,6 @@ _PATH = text_schema(
 
 
 def read_file(given: ToolContext) -> RunTool | None:
-    """Reads lines of a file, or the names in a folder."""
     workspace = given.workspace
     if workspace is None:
         return None
@@ -68,7 +67,6 @@ def read_file(given: ToolContext) -> RunTool | None:
 
 
 def write_file(given: ToolContext) -> RunTool | None:
-    """Writes a whole file."""
     workspace = given.workspace
     if workspace is None:
         return None
@@ -92,7 +90,6 @@ def write_file(given: ToolContext) -> RunTool | None:
 
 
 def edit_file(given: ToolContext) -> RunTool | None:
-    """Replaces a text in a file."""
     workspace = given.workspace
     if workspace is None:
         return None

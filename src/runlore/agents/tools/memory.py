@@ -31,7 +31,6 @@ _NOTE_CHARS_MAX = 20_000
 
 
 def memory_search(given: ToolContext) -> RunTool:
-    """Searches what the session sees."""
     spec = ToolSpec(
         name=SEARCH,
         description=(

@@ -22,7 +22,6 @@ _FENCE = re.compile(r"`{3,}")
 
 
 def list_skills(given: ToolContext) -> RunTool:
-    """Tells which skills the session may use."""
     spec = ToolSpec(
         name=LIST,
         description="List the skills that you may use: written procedures for tasks of this place.",

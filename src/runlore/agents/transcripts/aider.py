@@ -61,8 +61,6 @@ class AiderReader:
 
 
 class _TextBuffer:
-    """Lines of one thing, kept bounded."""
-
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._chars = 0
@@ -146,7 +144,6 @@ class _AiderParser:
         self._assembly.speak_of(digest_of(f"{self._source}:{began}"[: limits.PATH_CHARS_MAX]))
 
     def _user(self, text: str, size: int) -> None:
-        """A line of an input. One that stands behind a blank line begins another."""
         here = self._assembly.here
         self._end_block()
         if self._input.lines and here.start != self._input_end:
@@ -225,7 +222,6 @@ class _AiderParser:
         self._block_before = text
 
     def _tell_output(self) -> None:
-        """A command that the user ran has put out all that it had to."""
         text, runs, self._runs = self._output.take(), self._runs, ""
         if runs and text.strip():
             self._answer(runs, text)

@@ -245,7 +245,6 @@ class Assembly:
             self.add(_MESSAGE, {"text": text}, at, chars=len(text))
 
     def call(self, call_id: str, name: str, arguments: object, at: object = None) -> bool:
-        """A tool is called. Whether that was added."""
         given: JsonValue
         if type(arguments) is dict:
             given, chars = bound_arguments(arguments)
@@ -264,7 +263,6 @@ class Assembly:
         exit_code: int | None = None,
         is_error: bool | None = None,
     ) -> None:
-        """What a call came to, as far as that is told."""
         output = shorten(output)
         body: dict[str, JsonValue] = {"call_id": call_id[:_ID_CHARS_MAX], "output": output}
         if exit_code is not None:

@@ -389,7 +389,6 @@ class ClaudeCodeParser:
         self._assembly.speak_of(f"{session}/{side}", is_side=True)
 
     def _chain_of(self, line: Plain) -> str:
-        """The subagent of a line that names none: the first line of its chain."""
         own, parent = text_of(line.get("uuid")), text_of(line.get("parentUuid"))
         chain = self._chains.get(parent, parent or own)
         if len(self._chains) < _PARENTS_MAX:

@@ -57,7 +57,6 @@ class PromptQueue:
         self._told = [*self._told, text][-_MESSAGES_MAX:]
 
     def is_told(self, text: str) -> bool:
-        """Whether these words of a later line were told before; each counts once."""
         self._waiting = [each for each in self._waiting if each[0] != text]
         if text not in self._told:
             return False
@@ -178,7 +177,6 @@ def _is_foreign(content: object) -> bool:
 
 
 def is_child(head: bytes) -> bool:
-    """Whether a file begins with a line of a conversation."""
     return head.startswith(_CHILD) and b'"isSidechain":' in head
 
 
@@ -300,7 +298,6 @@ def output_of(content: object) -> str:
 
 
 def exit_code_of(output: str) -> int | None:
-    """The exit code that the text of a failed command begins with."""
     found = _EXIT_CODE.match(output)
     return int(found[1]) if found else None
 
@@ -344,7 +341,6 @@ def _texts(content: object) -> list[str]:
 
 
 def _unite(words: list[Words]) -> Words:
-    """What several blocks say together: the user's words where there are any."""
     said = [one.text for one in words if one.said is Speaker.INPUT]
     source = next((one.source for one in words if one.source), "")
     if said:

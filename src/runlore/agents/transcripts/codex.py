@@ -361,7 +361,6 @@ class _CodexParser:
         return ""
 
     def _flat(self, item: Plain) -> str:
-        """A line of the first versions: an item without its envelope."""
         at = item.get("timestamp") or item.get("created_at")
         if "record_type" in item or item.get("type") == "error":
             return ""

@@ -76,8 +76,6 @@ class ProgramOutput:
 
 
 class Calls:
-    """The calls of the open run."""
-
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self.forget()
@@ -95,7 +93,6 @@ class Calls:
         self._unnamed: dict[str, str] = {}
 
     def function_call(self, payload: Plain, at: object) -> str:
-        """A call whose arguments are a JSON text."""
         # The name of the tool that is called, after its server where it has one; empty where none is told.
         name = payload.get("name")
         if type(name) is not str or not name:
@@ -124,7 +121,6 @@ class Calls:
         return ""
 
     def custom_call(self, payload: Plain, at: object) -> str:
-        """A call with a raw text: a patch, or a program that calls tools."""
         name, text, id = text_of(payload.get("name")), text_of(payload.get("input")), _id(payload)
         if not name or not id:
             return UNKNOWN
@@ -147,7 +143,6 @@ class Calls:
         return ""
 
     def web_search(self, payload: Plain, at: object) -> str:
-        """A search of the web, whose answer stands nowhere."""
         id = _id(payload) or f"web_search_{self._assembly.here.number}"
         self._tell(id, "web_search", {"action": payload.get("action") or {}}, at)
         self._answer(id, ToolOutput(text=""), at)
@@ -171,7 +166,6 @@ class Calls:
         return ""
 
     def result(self, payload: Plain, at: object) -> str:
-        """The answer to a call in the flat form, where calls have only names."""
         name = text_of(payload.get("name"))
         id = _id(payload) or self._unnamed.pop(name, "")
         if not id:

@@ -272,7 +272,6 @@ class _ExpressionParser:
         return self.text[self.at]
 
     def spend(self, steps: int) -> None:
-        """Count what was done; raises when it is too much."""
         self.steps_left -= steps
         if self.steps_left < 0:
             raise _CostExceeded
@@ -303,7 +302,6 @@ def program_calls(text: str) -> tuple[ProgramCall, ...]:
 
 
 def argument_of(call: ProgramCall) -> Mapping[str, JsValue]:
-    """What a call was given by name; a text alone is its `input`."""
     if isinstance(call.argument, dict):
         return {key: value for key, value in call.argument.items() if value is not None}
     return {"input": call.argument} if isinstance(call.argument, str) else {}

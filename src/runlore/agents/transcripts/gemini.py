@@ -96,8 +96,6 @@ def _project_root(path: str) -> str:
 
 
 class _GeminiSession:
-    """What a session's document, or its lines, come to."""
-
     def __init__(self) -> None:
         self.id = ""
         self.summary = ""
@@ -156,7 +154,6 @@ class _GeminiSession:
             }
 
     def _rewind(self, id: str) -> None:
-        """Back to before a message; to the beginning where it is not known."""
         if id not in self.messages:
             self.messages.clear()
             return

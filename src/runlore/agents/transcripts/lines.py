@@ -82,7 +82,6 @@ def head_of(file: IO[bytes]) -> bytes:
 
 
 def beginning_of(path: str, bytes_max: int) -> bytes:
-    """The first bytes of a file as they stand; OSError where there is no file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with io.FileIO(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -133,7 +132,6 @@ def last_before(file: io.BufferedReader, offset: int) -> bytes:
 
 
 def fits(head: bytes, position: Position, last: bytes = b"") -> bool:
-    """Whether a file still is what it was when it was read up to this position."""
     return bool(position.fingerprint) and position.fingerprint == fingerprint(head, position.offset, last)
 
 
@@ -174,7 +172,6 @@ class Lines:
         self.is_cut_off = True
 
     def to_end(self) -> None:
-        """All lines have been told: the place is behind them."""
         self.start = self.end
 
     def _lines(self) -> Iterator[bytes]:

@@ -73,7 +73,6 @@ class LocalTranscripts:
         self._clock = clock
 
     def find(self, paths: Sequence[str], *, since: datetime | None = None) -> Iterator[TranscriptSource]:
-        """The sources under these paths; without paths, those of the known agents."""
         for path in paths:
             if not os.path.lexists(path):
                 raise Invalid(
@@ -103,7 +102,6 @@ class LocalTranscripts:
             counts.skip(UNREADABLE)
 
     def is_unread(self, source: TranscriptSource, position: Position) -> bool:
-        """Whether there is anything behind a position, by size and time alone."""
         return source.agent is None or is_changed(source, position)
 
     def _find(self, paths: Sequence[str], since: datetime | None) -> Iterator[TranscriptSource]:
@@ -120,7 +118,6 @@ class LocalTranscripts:
 
 
 def _reader_of(path: str, readers: Sequence[Reader]) -> Reader | None:
-    """Of the readers of one agent the one for this form of its transcripts."""
     if len(readers) == 1:
         return readers[0]
     with open_unpacked(path) as file:
@@ -203,7 +200,6 @@ class _Turns:
 
     @property
     def after_nothing_new(self) -> Position | None:
-        """The position behind all of it where nothing new was told."""
         return None if self._is_told else self._after(is_all=True)
 
     def _after(self, *, is_all: bool) -> Position:
@@ -269,7 +265,6 @@ def recall_names(file: io.BufferedReader, start: Position, path: str) -> Positio
 
 
 def _search(file: io.BufferedReader, wanted: dict[str, str], found: dict[str, str | int]) -> None:
-    """Look through the transcript. Mostly its first lines say it."""
     seen: set[bytes] = set()
     file.seek(0)
     rest = b""

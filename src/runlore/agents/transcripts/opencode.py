@@ -45,7 +45,6 @@ class OpencodeReader:
     agent = TranscriptAgent.OPENCODE
 
     def recognises(self, head: bytes, path: str) -> bool:
-        """A database with the three tables, or the file that stands for a session."""
         return is_database(head, path) or is_session_file(head, path)
 
     def is_part(self, head: bytes, path: str) -> bool:

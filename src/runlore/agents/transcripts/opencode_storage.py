@@ -127,8 +127,6 @@ def is_database(head: bytes, path: str) -> bool:
 
 
 class OpencodeDatabase:
-    """The database, or one session of it."""
-
     def __init__(
         self,
         path: str,
@@ -145,7 +143,6 @@ class OpencodeDatabase:
         self._bytes_max = bytes_max
 
     def sources(self, found: TranscriptSource) -> Iterator[TranscriptSource]:
-        """Each session as a source, in the order in which they were begun."""
         try:
             with _connect(self._path, self._seconds_max) as asked:
                 rows = list(asked.rows(_SOURCES, self._sessions_max + 1))
@@ -161,7 +158,6 @@ class OpencodeDatabase:
 
     @contextmanager
     def open(self, counts: ReadCounts) -> Iterator[OpencodeSession | None]:
-        """The session, at one moment of the database; None where it has gone or cannot be read."""
         is_given = False
         id = self._session.encode(errors="surrogateescape")
         try:
@@ -292,14 +288,11 @@ def is_part_file(head: bytes, path: str) -> bool:
 
 
 class OpencodeFiles:
-    """One session in a tree of files."""
-
     def __init__(self, path: str) -> None:
         self._path = Path(path)
 
     @contextmanager
     def open(self, counts: ReadCounts) -> Iterator[OpencodeSession | None]:
-        """The session; None where its own file cannot be understood."""
         fields = _read(self._path, counts)
         id = text_of(fields.get("id")) if fields else ""
         if not fields or not id:
@@ -339,7 +332,6 @@ def _file_parts(folder: Path, counts: ReadCounts) -> Iterator[Plain]:
 
 
 def _all_of(folder: Path, counts: ReadCounts) -> Iterator[tuple[str, Plain]]:
-    """What lies in a folder, in the order of the names, which grow with time."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
     except (FileNotFoundError, NotADirectoryError):

@@ -44,7 +44,6 @@ _REFUSED = orjson.JSONDecodeError
 
 
 def parse_json(line: bytes) -> object:
-    """The value of a line of JSON; ValueError where it is none."""
     try:
         return _LOADS(line)
     except _REFUSED:
@@ -163,7 +162,6 @@ def bound_value(value: object, depth: int = 0) -> JsonValue:
 
 
 def size_of(value: JsonValue) -> int:
-    """How many characters a value has as JSON at most, before they are escaped."""
     if isinstance(value, str):
         return len(value) + 1
     if isinstance(value, Mapping):

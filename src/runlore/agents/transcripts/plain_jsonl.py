@@ -51,8 +51,6 @@ def _is_message(line: Plain) -> bool:
 
 
 class _ChatParser:
-    """Tells one file."""
-
     def __init__(self, assembly: Assembly, path: str) -> None:
         self._assembly = assembly
         self._path = path
@@ -138,14 +136,12 @@ class _ChatParser:
 
 
 def _calls(message: Plain) -> Iterator[Plain]:
-    """The tool calls of a message; an older form has one only."""
     yield from map(object_of, list_of(message.get("tool_calls")))
     if type(message.get("function_call")) is dict:
         yield object_of(message.get("function_call"))
 
 
 def _content(content: object) -> str:
-    """A message's text: it is one, or a list of parts."""
     if type(content) is str:
         return content
     return "\n".join(
@@ -155,7 +151,6 @@ def _content(content: object) -> str:
 
 
 def _arguments(given: object) -> object:
-    """A call's arguments: an object, or a text of JSON that holds one."""
     if type(given) is str:
         try:
             value = parse_json(given.encode(errors="replace"))

@@ -230,7 +230,6 @@ def _name(action: str) -> str:
 
 
 def _task(document: Plain) -> str:
-    """The first message in the user's role that is no demonstration."""
     messages = list_of(document.get("history")) or list_of(document.get("messages"))
     for message in map(object_of, messages):
         if message.get("role") == "user" and not message.get("is_demo"):

@@ -40,7 +40,6 @@ class ApprovalPrompt:
         self._all_of: set[str] = set()
 
     def decide(self, approval: Approval) -> ops.ApprovalDecision | None:
-        """What is said to a request; None where it waits for somebody else."""
         answered = {ApprovalKind.CALL: self._call, ApprovalKind.QUESTION: self._question}
         return answered[approval.kind](approval)
 
@@ -139,7 +138,6 @@ def read_line(prompt: str, *, afresh: bool = False) -> str | None:
 
 
 def remember(text: str) -> None:
-    """Have a text come back with the arrow keys."""
     editor = _editor()
     if editor is not None and editor.get_history_item(editor.get_current_history_length()) != text:
         editor.add_history(text)

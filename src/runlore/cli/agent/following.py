@@ -69,7 +69,6 @@ def keys_heard(*, leaves: bool = False) -> Iterator[Keys]:
 def follow(
     operations: ops.Operations, run_id: RunId, screen: Screen, asking: ApprovalPrompt, *, keys: Keys
 ) -> ops.RunEnded:
-    """Show a run until it has ended, and answer what it asks."""
     asked: set[str] = set()
     is_cancelled = False
 

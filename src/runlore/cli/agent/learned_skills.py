@@ -29,7 +29,6 @@ _NOTHING_MORE = 2**53
 
 
 def tell_learned(call: Invocation, screen: Screen, ended: ops.RunEnded) -> None:
-    """Tell what has become by now of what a model had to word first."""
     late = [each.suggestion_id for each in ended.detected if each.became is ops.PatternOutcome.IMPROVING]
     if not late:
         return

@@ -63,12 +63,10 @@ class Screen:
             self._show_journal_event(event.data)
 
     def note(self, text: str, style: str = "dim") -> None:
-        """A line of ours, between the words of the agent."""
         self._end_line()
         self._try(lambda: say(text, style, on_stderr=not self._is_terminal))
 
     def show_end(self, ended: ops.RunEnded) -> None:
-        """How a run came out; its answer where that was not told word by word."""
         run = ended.view.run
         unheard, self._said = self._said, ""
         if not self._is_watched and unheard.strip() != ended.final_output.strip():
@@ -148,7 +146,6 @@ class Screen:
         self._end_line()
 
     def _flush_message(self) -> None:
-        """Show the message before this one, where it was kept back."""
         if not self._is_watched:
             held, self._said = self._said, ""
             self._words(held)
@@ -203,7 +200,6 @@ class Screen:
             self._write("\n")
 
     def _try(self, show: Callable[[], None]) -> None:
-        """Show something, until nobody reads it any more."""
         if self._hidden:
             return
         try:
@@ -221,7 +217,6 @@ def _write(text: str, *, on_stderr: bool) -> None:
 
 
 def call_text(arguments: JsonValue) -> str:
-    """What a call is given, in one line: its only text, or all of it as JSON."""
     if isinstance(arguments, Mapping):
         values = list(arguments.values())
         if len(values) == 1 and isinstance(values[0], str):

@@ -126,7 +126,6 @@ class ApprovalGate:
         )
 
     def _ask_and_wait(self, approval: Approval, stop: Stop) -> Approval:
-        """Ask, and wait for what is said: by a person, by the run's end, or by time."""
         is_stored = self._begin(approval)
         until_s = self.parts.clock.elapsed_s() + self.limits.answer_seconds_max
         present, steps = approval, 0

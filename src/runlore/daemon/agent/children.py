@@ -123,7 +123,6 @@ class Children:
             return runnable(snapshot, name, kind, session_id=session_id, now=self.parts.clock.now())
 
     def begin_trial(self, trial: SkillTrial) -> RunId:
-        """Begin a trial; the run that executes it."""
         sent = ChildRequest(
             skill=self.runnable(trial.name, ExecutionKind.TRIAL, trial.session),
             arguments=trial.arguments,
@@ -322,7 +321,6 @@ class Children:
         RunWorker(self.parts).work(assignment, stop=handle.stopping, live=handle.live)
 
     def _wait(self, launched: LaunchedChild, calling: RunId, stop: Stop) -> None:
-        """Wait for the child, and stop it with its caller, for the same reason."""
         child = launched.handle
         while child is not None and not child.live.wait(_BEAT_S):
             if not stop.is_set() or child.stopping.is_set():
@@ -337,8 +335,6 @@ class Children:
 
 @dataclass(frozen=True, kw_only=True)
 class _Child:
-    """What a child is made of."""
-
     profile: AgentProfile
     models: ChildModels
     limits: AgentLimits
@@ -346,7 +342,6 @@ class _Child:
 
 
 def _left_in(tree: Worktree | None) -> Mapping[str, str]:
-    """What was changed in a copy, if anything was."""
     if tree is None:
         return {}
     diff = tree.diff(chars_max=limits.CHILD_DIFF_CHARS_MAX)

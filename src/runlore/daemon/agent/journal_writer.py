@@ -61,7 +61,6 @@ class SentRequests:
         self._is_kept = True
 
     def artifacts_to_keep(self, at: datetime) -> tuple[Artifact, ...]:
-        """What the run's end has to keep."""
         with self._lock:
             last = self._last
         first = self.first_to_keep(at)
@@ -130,11 +129,9 @@ class JournalWriter:
         self.requests.note(body)
 
     def on_remark(self, remark: str) -> None:
-        """Something a person should know."""
         self._live.remark(remark)
 
     def on_message(self, said: AssistantSaid, model: str, usage: TokenUsage) -> None:
-        """A whole message, its calls, and what it took."""
         entries = [_to_entry(event) for event in (*map(_call, said.calls), _usage(model, usage))]
         if said.text.strip():
             message = _to_entry({"type": EventType.ASSISTANT_MESSAGE.value, "text": said.text})
@@ -180,7 +177,6 @@ class JournalWriter:
         return go_on(tx, run, at)
 
     def _write(self, tx: Transaction, run: Run, entries: Sequence[Entry], at: datetime) -> int:
-        """Write the events; the number of the last."""
         numbers = append_events(tx, run, entries, first_number=None, at=at)
         learned = usage_counters(tx, run, entries, first=numbers.first, families=self._parts.families)
         if learned:

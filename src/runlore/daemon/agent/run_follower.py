@@ -50,7 +50,6 @@ class RunFollower:
     _told_at: float = field(default_factory=time.monotonic)
 
     def events(self) -> Iterator[ops.RunEvent]:
-        """Everything, in order; the last one is `end`."""
         live: Live | None = None
         place = 0
         while True:

@@ -51,7 +51,6 @@ class History:
     run_ids: tuple[RunId, ...] = ()
 
     def is_forgotten_by(self, collections: Collections) -> bool:
-        """Whether something of it was forgotten since it was read."""
         runs = collections.runs.get_many(self.run_ids) if self.run_ids else {}
         return any(run.memory is MemoryState.FORGOTTEN for run in runs.values())
 
@@ -59,7 +58,6 @@ class History:
 def history_of(
     collections: Collections, session: Session, *, tokens_max: int = limits.AGENT_HISTORY_TOKENS_MAX
 ) -> History:
-    """The conversation so far, as much of its end as so many tokens hold."""
     runs = collections.runs.page(
         limit=limits.AGENT_HISTORY_RUNS_MAX, session_id=session.session_id, statuses=TERMINAL
     )
@@ -144,7 +142,6 @@ class OpenedRun:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation, the input last."""
         return (*self.history, UserSaid(text=self.text))
 
 
@@ -230,7 +227,6 @@ def capabilities_of(parts: Parts, session: Session) -> Capabilities:
 
 
 def _skills(parts: Parts, agent: Caller, request: ops.NewInput) -> ops.FittingSkills:
-    """The skills that fit an input, of those that its session may use."""
     query = make_storable(request.text.strip())[: limits.QUERY_CHARS_MAX]
     return parts.operations(agent).match_skills(
         ops.MatchRequest(query=query, session_id=SessionId(request.session_id))
@@ -280,7 +276,6 @@ _SKILLS = (
 def instructions_of(
     profile: AgentProfile, *, folder: str, skills: FittingSkills | None, sections: Iterable[Section]
 ) -> str:
-    """The whole instructions, one part below the other."""
     parts = [
         profile.instructions,
         _place(folder),

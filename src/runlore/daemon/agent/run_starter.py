@@ -114,7 +114,6 @@ class RunStarter:
         return self._parts.agent_settings.fallback_model
 
     def _specs(self, equipment: _Equipment) -> tuple[ToolSpec, ...]:
-        """The tools as the model will see them, for what they cost."""
         given = ToolContext(
             operations=self._parts.operations(own_caller(self._caller, equipment.session)),
             run_id=RunId(""),

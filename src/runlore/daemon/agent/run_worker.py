@@ -174,7 +174,6 @@ _log = logging.getLogger(__name__)
 
 
 def cancelled_ending() -> RunEnding:
-    """The end of a run that somebody has stopped."""
     return RunEnding(status=RunStatus.CANCELLED)
 
 
@@ -266,7 +265,6 @@ def begun_or_ended(parts: Parts, place: RunSlot) -> Iterator[None]:
 
 
 def ending_of(end: AgentEnd, assignment: Assignment) -> RunEnding:
-    """How a run ends whose agent came to its end."""
     if end.kind is EndKind.ANSWERED:
         return RunEnding(status=RunStatus.COMPLETED)
     if end.kind is EndKind.STOPPED:

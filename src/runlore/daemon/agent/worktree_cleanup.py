@@ -79,7 +79,6 @@ class CopyNotes:
         return tuple(sorted(gone))
 
     def _write_note(self, path: str, copy: Copy) -> int:
-        """A new note, locked, for whoever closes it."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         held = os.open(path, _OPENED | os.O_CREAT, 0o600)
         try:

@@ -49,7 +49,6 @@ class StreamRedactor:
         return len(self._known) > self._told
 
     def add(self, piece: str) -> str:
-        """Take a piece; what can be told by now."""
         now = self._elapsed()
         if not self.is_held:
             self._held_since = now
@@ -60,7 +59,6 @@ class StreamRedactor:
         return self.due()
 
     def due(self) -> str:
-        """What has waited long enough."""
         now = self._elapsed()
         if not self.is_held:
             return ""
@@ -71,7 +69,6 @@ class StreamRedactor:
         return ""
 
     def rest(self) -> str:
-        """All that is left; what comes after it is another text."""
         text = self._tell(len(self._known))
         self._known, self._told, self._marked = "", 0, 0
         return text
@@ -85,7 +82,6 @@ class StreamRedactor:
         return max(place, end - HELD_CHARS) if is_endless else place
 
     def _tell(self, end: int) -> str:
-        """The text up to a place without the secrets in it. One that reaches beyond it is told of whole."""
         if end <= self._told:
             return ""
         parts: list[str] = []
@@ -236,7 +232,6 @@ class Live:
             self._whose, self._printed = call_id, 0
 
     def _say(self, text: str) -> None:
-        """Tell words of whoever speaks."""
         if not text:
             return
         if self._whose is None:
@@ -245,7 +240,6 @@ class Live:
             self._put(RunEvent(kind=RunEventKind.OUTPUT, data={"call_id": self._whose, "text": text}))
 
     def _tell(self, event: RunEvent) -> None:
-        """Tell what is no word, behind the words that came before it."""
         with self._changed:
             self._say(self._trickle.rest())
             self._put(event)

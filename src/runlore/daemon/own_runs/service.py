@@ -83,14 +83,12 @@ class UnstoredConversations:
     def of(
         self, session_id: SessionId, *, tokens_max: int = limits.AGENT_HISTORY_TOKENS_MAX
     ) -> tuple[Message, ...]:
-        """The conversation so far, as much of its end as so many tokens hold."""
         with self._lock:
             exchanges = list(self._kept.get(session_id, ()))
         return conversation(reversed(exchanges), tokens_max=tokens_max)
 
 
 def shortened_text(text: str) -> str:
-    """As much of a text as is told of an earlier input."""
     return excerpt(text.strip(), limits.AGENT_HISTORY_TEXT_CHARS_MAX)
 
 
@@ -111,14 +109,12 @@ class Stopping(threading.Event):
         self._ending = RunEnding(status=RunStatus.CANCELLED)
 
     def ending(self) -> RunEnding:
-        """How a run ends that was stopped by this."""
         return self._ending
 
     def cancel(self) -> None:
         self._stop(RunEnding(status=RunStatus.CANCELLED))
 
     def interrupt(self, reason: str) -> None:
-        """It cannot go on here."""
         self._stop(interruption(reason))
 
     def _stop(self, ending: RunEnding) -> None:
@@ -280,13 +276,11 @@ class AgentService:
             return tuple(self._handles)
 
     def stop(self, run_id: RunId, reason: str) -> None:
-        """Have a run of this process end as interrupted, within a moment."""
         handle = self.find(run_id)
         if handle is not None:
             handle.stopping.interrupt(reason)
 
     def interrupt(self) -> None:
-        """Begin nothing any more, and stop what is being worked, without waiting for it."""
         self._closing.set()
         with self._lock:
             handles = list(self._handles.values())
@@ -340,7 +334,6 @@ class AgentService:
                 handles[run_id].stopping.cancel()
 
     def rest(self, seconds: float) -> None:
-        """Let so many seconds pass, or fewer where this process is stopping."""
         self._closing.wait(seconds)
 
     def idle(self, seconds: float) -> None:
@@ -372,7 +365,6 @@ class AgentService:
                 self._try_step(self.settle)
 
     def _try_step(self, step: Callable[[], None]) -> bool:
-        """Take a step; whether it could be taken."""
         try:
             step()
             return True
@@ -424,7 +416,6 @@ class PendingApprovals:
             return tuple(sorted(kept, key=lambda each: (each.created_at, each.approval_id)))
 
     def drop(self, run_id: RunId) -> None:
-        """Let go of the requests of a run that has ended."""
         with self._changed:
             self._runs.discard(run_id)
             for approval_id in [name for name, each in self._unstored.items() if each.run_id == run_id]:
@@ -441,12 +432,10 @@ class PendingApprovals:
                 self._changed.notify_all()
 
     def begin(self, run_id: RunId) -> None:
-        """A run of this process that may come to wait."""
         with self._changed:
             self._runs.add(run_id)
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until something is decided here, or for so many seconds."""
         with self._changed:
             self._changed.wait(timeout_s)
 
