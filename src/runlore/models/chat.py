@@ -64,7 +64,7 @@ from runlore.models.message_conversion import (
 )
 from runlore.models.model_choice import closing_failure
 from runlore.models.stream_recording import CURRENT, RequestBody, StreamRecording, TextDelta
-from runlore.models.usage import usage_of
+from runlore.models.structured_answer import usage_of
 from runlore.ports.chat import Cancelled, ChatListener, ChatReply, ChatTurn
 from runlore.ports.model import ModelFailure, Provider, ProviderKind, TokenUsage
 from runlore.ports.stopping import Stop

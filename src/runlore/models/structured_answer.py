@@ -1,14 +1,24 @@
-"""An answer that has to be JSON by a schema: how it is asked for in words, and how it is read."""
+"""An answer that has to be JSON by a schema: how it is asked for in words, how it is read, and what it took.
+
+That is what the server says, within reason; where it says nothing, an estimate.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING
 
 import orjson
 
+from runlore.domain import limits
+from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.record import JsonObject
 from runlore.domain.serialization.json_schema import breach
 from runlore.ports.model import ModelFailure, TokenUsage
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelResponse
 
 IN_WORDS = "\nAnswer with one JSON object by this JSON schema, without other text and without Markdown:\n\n"
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
@@ -54,3 +64,43 @@ def _parse(said: str | Mapping[str, object]) -> tuple[object, str]:
         return orjson.loads(text), ""
     except (ValueError, TypeError, RecursionError):
         return None, "it is not JSON"
+
+
+def usage_of(response: "ModelResponse", *, sent: Iterable[str], came: Iterable[str]) -> TokenUsage:
+    """The usage of a response; `sent` and `came` are the texts of an estimate, for a budget to hold by."""
+    usage = response.usage
+    input_tokens, output_tokens = _tokens(usage.input_tokens), _tokens(usage.output_tokens)
+    if input_tokens == output_tokens == 0:
+        return TokenUsage(input_tokens=sum(map(estimate, sent)), output_tokens=sum(map(estimate, came)))
+    return TokenUsage(
+        input_tokens=input_tokens, output_tokens=output_tokens, cost_micro_usd=_compute_cost(response)
+    )
+
+
+def _tokens(told: int) -> int:
+    return min(max(told, 0), limits.MODEL_USAGE_TOKENS_MAX)
+
+
+def _compute_cost(response: "ModelResponse") -> int | None:
+    try:
+        price: Decimal = response.cost().total_price
+    except (LookupError, ValueError, ArithmeticError):
+        return None
+    micro = int((price * 1_000_000).to_integral_value(ROUND_CEILING))
+    return micro if 0 <= micro <= limits.MODEL_USAGE_TOKENS_MAX * 1_000 else None
+
+
+def price_of(usage: TokenUsage, model: str) -> int | None:
+    """The price of so many tokens of a model in millionths of a US dollar; None where nobody lists it, and
+    without the extra that asks models."""
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return None
+    provider, _, name = model.partition(":")
+    tokens = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+    try:
+        price = calc_price(tokens, model_ref=name, provider_id=provider).total_price
+    except (LookupError, ValueError, ArithmeticError):
+        return None
+    return int((price * 1_000_000).to_integral_value(ROUND_CEILING))

@@ -26,8 +26,7 @@ from runlore.models.clients import Clients, is_compatible, mutable
 from runlore.models.failures import failure_of, is_about_the_form, refusal
 from runlore.models.loop_thread import LoopClosed, LoopThread
 from runlore.models.model_choice import closing_failure
-from runlore.models.structured_answer import IN_WORDS, StructuredAnswer, no_answer, read_answer
-from runlore.models.usage import usage_of
+from runlore.models.structured_answer import IN_WORDS, StructuredAnswer, no_answer, read_answer, usage_of
 from runlore.ports.model import ModelFailure, Provider, ProviderKind, TokenUsage
 
 ANSWER_NAME = "answer"

@@ -10,7 +10,7 @@ import pytest
 
 from runlore.agents.transcripts.discovery import ELSEWHERE
 from runlore.agents.transcripts.lines import DAMAGED, TOO_CROWDED, Lines, is_crowded, open_unpacked, whole_of
-from runlore.agents.transcripts.opencode_storage import TOO_LARGE, TOO_MANY, UNREADABLE, OpencodeDatabase
+from runlore.agents.transcripts.opencode import TOO_LARGE, TOO_MANY, UNREADABLE, OpencodeDatabase
 from runlore.domain import limits
 from runlore.domain.runs.transcript import ReadCounts, ToldRun
 from runlore.domain.text.safe_text import is_storable

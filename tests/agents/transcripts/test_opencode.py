@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from runlore.agents.transcripts.opencode_storage import UNREADABLE
+from runlore.agents.transcripts.opencode import UNREADABLE
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, UNKNOWN
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.journal_entry import parse_entry

@@ -13,7 +13,7 @@ from runlore.flow.model_budget import BudgetedModels, budget_day, usage_on
 from runlore.flow.pipeline.reading import Reading, is_reading_allowed, question_about, unread_batches
 from runlore.flow.policies import current_learning
 from runlore.models.prompt_files import CURRENT, chat_request, load_prompt, render_document
-from runlore.models.usage import price_of
+from runlore.models.structured_answer import price_of
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure, ModelPurpose, TokenUsage
 from runlore.ports.store import Collections
