@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.agents.transcripts.gemini import TOO_LARGE
+from runlore.agents.transcripts.lines import TOO_LARGE
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, UNKNOWN
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.journal_entry import parse_entry

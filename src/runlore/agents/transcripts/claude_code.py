@@ -28,7 +28,7 @@ from runlore.agents.transcripts.claude_code_lines import (
     value_of,
     words_of,
 )
-from runlore.agents.transcripts.lines import first_objects, top_keys, whole_of
+from runlore.agents.transcripts.lines import document_of, first_objects, top_keys
 from runlore.agents.transcripts.locations import is_of_droid
 from runlore.agents.transcripts.parsing import (
     BROKEN,
@@ -38,7 +38,6 @@ from runlore.agents.transcripts.parsing import (
     list_of,
     moment,
     object_of,
-    parse_json,
     shorten,
     text_of,
 )
@@ -434,14 +433,7 @@ class ClaudeCodeExportReader:
         return _LINES in top_keys(head)
 
     def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
-        content = whole_of(source.path)
-        counts.bytes += len(content or b"")
-        try:
-            document: Plain = object_of(parse_json(content or b""))
-        except ValueError:
-            counts.lines += 1
-            counts.skip(BROKEN)
-            return
+        document = object_of(document_of(source.path, counts))
         teller = ClaudeCodeParser(source.path, assembly)
         for line in list_of(document.get(_LINES)):
             counts.lines += 1

@@ -6,7 +6,7 @@ are put together is in `codex_calls`; histories that a fork repeats, in `codex_f
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
@@ -20,6 +20,7 @@ from runlore.agents.transcripts.assembly import (
 )
 from runlore.agents.transcripts.codex_calls import Calls
 from runlore.agents.transcripts.codex_forks import Chain, id_in_name
+from runlore.agents.transcripts.lines import first_objects
 from runlore.agents.transcripts.parsing import (
     BROKEN,
     NO_OBJECT,
@@ -36,8 +37,8 @@ from runlore.domain.prompts.injected import without_notes
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.journal import ANOTHER_AGENT
 from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
+from runlore.domain.text.word_tables import words
 
-_HEAD_LINES = 20
 # Where the first line is longer than what is looked at.
 _BEGINNING = re.compile(
     rb'\{"timestamp":"[^"]{1,40}",(?:"ordinal":\d{1,9},)?"type":"session_meta","payload":\{'
@@ -47,38 +48,32 @@ _WORDS, _OF_AGENT, _PARENT = "words", "of agent", "parent"
 _ENDED_AFTER = timedelta(minutes=1)
 _NOTHING = ("", "")
 _Handler: TypeAlias = Callable[[Plain, object], str]
-_KIND_NAMES = (
-    "session_meta turn_context response_item event_msg compacted world_state token_usage_record"
-    " inter_agent_communication_metadata"
-)
-_EVENT_NAMES = (
-    "token_count agent_message agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break"
-    " task_started turn_started context_compacted thread_settings_applied thread_goal_updated"
-    " patch_apply_begin patch_apply_end exec_command_begin exec_command_output_delta web_search_begin"
-    " web_search_end mcp_tool_call_begin mcp_tool_call_end collab_waiting_end collab_waiting_begin"
-    " collab_agent_spawn_begin collab_agent_spawn_end collab_agent_interaction_begin"
-    " collab_agent_interaction_end collab_close_begin collab_close_end collab_resume_begin"
-    " collab_resume_end sub_agent_activity entered_review_mode exited_review_mode guardian_assessment"
-    " turn.completed turn.started codex/event/raw_item dynamic_tool_call_request dynamic_tool_call_response"
-    " image_generation_begin image_generation_end view_image_tool_call undo_started undo_completed"
-    " item_started plan_update plan_delta turn_diff background_event stream_error warning"
-    " shutdown_complete session_configured thread_rolled_back deprecation_notice hook_started"
-    " hook_completed request_user_input elicitation_request exec_approval_request"
-    " apply_patch_approval_request model_reroute realtime_conversation_started"
-    " realtime_conversation_closed skills_update_available thread_started"
-)
-_ITEM_NAMES = (
-    "reasoning agent_message ghost_snapshot image_generation_call compaction compaction_summary"
-    " context_compaction tool_search_output other"
-)
-
-KINDS = frozenset(_KIND_NAMES.split())
-"""What a line can be."""
-PASSED_EVENTS = frozenset(_EVENT_NAMES.split())
-"""Events of the harness, and those that are told from elsewhere."""
-PASSED_ITEMS = frozenset(_ITEM_NAMES.split())
-"""Items that are encrypted, the harness's, or spoken between agents."""
-
+KINDS = words("""
+    session_meta turn_context response_item event_msg compacted world_state token_usage_record
+    inter_agent_communication_metadata
+""")
+# Events of the harness, and those that are told from elsewhere.
+PASSED_EVENTS = words("""
+    token_count agent_message agent_reasoning agent_reasoning_raw_content
+    agent_reasoning_section_break task_started turn_started context_compacted
+    thread_settings_applied thread_goal_updated patch_apply_begin patch_apply_end exec_command_begin
+    exec_command_output_delta web_search_begin web_search_end mcp_tool_call_begin mcp_tool_call_end
+    collab_waiting_end collab_waiting_begin collab_agent_spawn_begin collab_agent_spawn_end
+    collab_agent_interaction_begin collab_agent_interaction_end collab_close_begin collab_close_end
+    collab_resume_begin collab_resume_end sub_agent_activity entered_review_mode exited_review_mode
+    guardian_assessment turn.completed turn.started codex/event/raw_item dynamic_tool_call_request
+    dynamic_tool_call_response image_generation_begin image_generation_end view_image_tool_call
+    undo_started undo_completed item_started plan_update plan_delta turn_diff background_event
+    stream_error warning shutdown_complete session_configured thread_rolled_back deprecation_notice
+    hook_started hook_completed request_user_input elicitation_request exec_approval_request
+    apply_patch_approval_request model_reroute realtime_conversation_started
+    realtime_conversation_closed skills_update_available thread_started
+""")
+# Items that are encrypted, the harness's, or spoken between agents.
+PASSED_ITEMS = words("""
+    reasoning agent_message ghost_snapshot image_generation_call compaction compaction_summary
+    context_compaction tool_search_output other
+""")
 _PASSED = {
     b"event_msg": frozenset(name.encode() for name in PASSED_EVENTS),
     b"response_item": frozenset(name.encode() for name in PASSED_ITEMS),
@@ -145,10 +140,8 @@ class CodexReader:
     def recognises(self, head: bytes, path: str) -> bool:
         if not path.endswith((".jsonl", ".json")):
             return False
-        lines = head.splitlines()[:_HEAD_LINES]
-        return (
-            _BEGINNING.match(head) is not None or any(_is_rollout(line) for line in lines) or _is_flat(lines)
-        )
+        records = first_objects(head)
+        return _BEGINNING.match(head) is not None or any(map(_is_rollout, records)) or _is_flat(records)
 
     def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
         return _CodexParser(source, assembly)
@@ -389,22 +382,14 @@ def _content(payload: Plain) -> str:
     return shorten("\n".join(text for text in texts if text))
 
 
-def _is_rollout(line: bytes) -> bool:
-    try:
-        record = object_of(parse_json(line))
-    except ValueError:
-        return False
+def _is_rollout(record: Plain) -> bool:
     return text_of(record.get("type")) in KINDS and type(record.get("payload")) is dict
 
 
-def _is_flat(lines: list[bytes]) -> bool:
+def _is_flat(records: Iterable[Plain]) -> bool:
     """Whether each line is an item without an envelope, and one at least no chat message as others have."""
     has_mark = False
-    for line in lines:
-        try:
-            record = object_of(parse_json(line))
-        except ValueError:
-            continue
+    for record in records:
         kind = record.get("type", record.get("record_type"))
         needed = FLAT_ITEMS.get(kind) if type(kind) is str else FLAT_MESSAGE
         if needed is None or not any(record.keys() >= keys for keys in needed):

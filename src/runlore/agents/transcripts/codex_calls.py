@@ -76,6 +76,8 @@ class ProgramOutput:
 
 
 class Calls:
+    """The calls of the open run."""
+
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self.forget()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from runlore.agents.transcripts.assembly import Assembly
-from runlore.agents.transcripts.lines import beginning_of, first_objects, top_keys, whole_of
+from runlore.agents.transcripts.lines import TOO_LARGE, beginning_of, first_objects, top_keys, whole_of
 from runlore.agents.transcripts.parsing import (
     BROKEN,
     NO_OBJECT,
@@ -24,8 +24,6 @@ from runlore.domain import limits
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 from runlore.domain.text.safe_text import make_storable
-
-TOO_LARGE = "a document that is too large or damaged"
 
 _MARKS = frozenset({"sessionId", "projectHash"})
 _NOTICES = frozenset({"info", "warning", "error"})

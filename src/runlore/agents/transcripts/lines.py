@@ -14,11 +14,11 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import IO, cast
 
-from runlore.agents.transcripts.parsing import Plain, object_of, parse_json
+from runlore.agents.transcripts.parsing import BROKEN, Plain, object_of, parse_json
 from runlore.domain import limits
 from runlore.domain.runs.transcript import Position, ReadCounts
 
@@ -27,6 +27,7 @@ BOM = b"\xef\xbb\xbf"
 TOO_LONG = "a line that is too long"
 TOO_CROWDED = "a line with too many values"
 DAMAGED = "damaged archive"
+TOO_LARGE = "a document that is too large or damaged"
 
 _NEWLINE = ord(b"\n")
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -101,6 +102,20 @@ def whole_of(
         except UNPACKING:
             return None
     return content if len(content) <= bytes_max and not is_crowded(content, marks_max) else None
+
+
+def document_of(path: str, counts: ReadCounts) -> object:
+    """The value of a file that is one document; where it is none, that is counted, and None."""
+    content = whole_of(path)
+    problem = TOO_LARGE
+    if content is not None:
+        counts.bytes += len(content)
+        with suppress(ValueError):
+            return parse_json(content)
+        problem = BROKEN
+    counts.lines += 1
+    counts.skip(problem)
+    return None
 
 
 def is_crowded(content: bytes, marks_max: int = limits.TRANSCRIPT_LINE_MARKS_MAX) -> bool:

@@ -132,6 +132,8 @@ def is_database(head: bytes, path: str) -> bool:
 
 
 class OpencodeDatabase:
+    """The database, or one session of it."""
+
     def __init__(
         self,
         path: str,
@@ -293,6 +295,8 @@ def is_part_file(head: bytes, path: str) -> bool:
 
 
 class OpencodeFiles:
+    """One session in a tree of files."""
+
     def __init__(self, path: str) -> None:
         self._path = Path(path)
 

@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from runlore.agents.transcripts.assembly import Assembly
-from runlore.agents.transcripts.lines import top_keys, whole_of
+from runlore.agents.transcripts.lines import document_of, top_keys
 from runlore.agents.transcripts.parsing import (
-    BROKEN,
-    NO_OBJECT,
     UNKNOWN,
     Plain,
     bound_value,
@@ -27,8 +25,6 @@ from runlore.agents.transcripts.parsing import (
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.journal import TASK
 from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
-
-TOO_LARGE = "a document that is too large or damaged"
 
 _OWN_COMMAND_NAMES = (
     "open create insert edit goto scroll_up scroll_down find_file search_dir search_file submit"
@@ -71,9 +67,10 @@ class SweAgentReader:
         return path.endswith(".json") and "trajectory_format" in keys
 
     def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
-        document = _document(source, counts)
-        if document is None:
+        found = document_of(source.path, counts)
+        if found is None:
             return
+        document: Plain = {"messages": found} if type(found) is list else object_of(found)
         steps = _steps(document, counts)
         task = _task(document)
         if not task and not steps:
@@ -90,28 +87,6 @@ class SweAgentReader:
             _tell(step, number, assembly)
             yield
         assembly.end(_status(document))
-
-
-def _document(source: TranscriptSource, counts: ReadCounts) -> Plain | None:
-    content = whole_of(source.path)
-    problem = ""
-    if content is None:
-        problem = TOO_LARGE
-    else:
-        counts.bytes += len(content)
-        try:
-            parsed = parse_json(content)
-        except ValueError:
-            problem = BROKEN
-        else:
-            if type(parsed) is list:
-                return {"messages": parsed}
-            if type(parsed) is dict:
-                return parsed
-            problem = NO_OBJECT
-    counts.lines += 1
-    counts.skip(problem)
-    return None
 
 
 def _steps(document: Plain, counts: ReadCounts) -> list[_TrajectoryStep]:
