@@ -62,7 +62,8 @@ requirements: ## pin what pyproject.toml asks for; UPGRADE=1 takes newer release
 	@test -x .venv/bin/uv || scripts/setup.sh dev
 	scripts/pin_requirements.sh $(if $(UPGRADE),--upgrade)
 
-release: setup-dev ## build wheel, sdist and a list of what they need into dist/
+release: setup-dev ## build wheel, sdist, a list of what they need and the TypeScript client into dist/
+	@scripts/setup.sh typescript
 	$(in_venv) scripts.release
 
 setup-run:

@@ -1,4 +1,5 @@
-"""What a release is made of, in dist/: a wheel, an sdist, and a list of what Runlore needs (CycloneDX).
+"""What a release is made of, in dist/: a wheel, an sdist, a list of what Runlore needs (CycloneDX), and where
+npm could be had the TypeScript client.
 
 The same tree gives the same bytes, wherever and whenever it is built: times come from the last commit.
 """
@@ -9,9 +10,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
+
+from scripts.typescript_client import has_tools, pack
 
 HERE = Path(__file__).resolve().parent.parent
 PIN = re.compile(
@@ -21,7 +25,7 @@ HASH = re.compile(r"sha256:([0-9a-f]{64})")
 
 
 def main() -> None:
-    """Make the three files."""
+    """Make the files."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH") or _commit_time()
     folder = HERE / "dist"
     shutil.rmtree(folder, ignore_errors=True)
@@ -29,6 +33,11 @@ def main() -> None:
     (wheel,) = folder.glob("*.whl")
     bill = bill_of_materials(HERE / "requirements/run.txt", wheel.name.split("-")[1], int(epoch))
     (folder / "runlore.cdx.json").write_text(json.dumps(bill, indent=2) + "\n", encoding="utf-8")
+    if has_tools():
+        with tempfile.TemporaryDirectory(prefix="runlore-typescript-") as place:
+            pack(Path(place), folder)
+    else:
+        print("runlore: NO TYPESCRIPT CLIENT: npm could not install its tools")
     for path in sorted(folder.iterdir()):
         print(path.relative_to(HERE))
 

@@ -5,6 +5,7 @@
 #   scripts/setup.sh dev     .venv with what its tests and tools need too
 #   scripts/setup.sh test    the same, and a PostgreSQL server and a browser for the tests to start
 #   scripts/setup.sh soak    the same, and a small model with a server for it, where they can be had
+#   scripts/setup.sh typescript   what builds the TypeScript client, where npm can be had
 #
 # What only root can install is installed when we are root; else the line to run is printed and we stop.
 # PYTHON=/path/to/python chooses the interpreter.
@@ -28,7 +29,7 @@ main() {
             # The system's packages come while pip works; both wait for the network most of their time.
             need_packages &
             packages=$!
-            want_agents "$1" &
+            { want_agents "$1"; want_typescript; } &
             agents=$!
             trap wait EXIT
             install dev
@@ -36,7 +37,8 @@ main() {
             wait "$agents"
             if [ "$1" = soak ]; then want_local_model; fi
             ;;
-        *) stop "usage: scripts/setup.sh run|dev|test|soak" ;;
+        typescript) want_typescript ;;
+        *) stop "usage: scripts/setup.sh run|dev|test|soak|typescript" ;;
     esac
 }
 
@@ -170,6 +172,21 @@ want_agents() {
     else
         rm -rf "$venv/agents"
         say "NO AGENTS: $wanted could not be installed with npm; no test will start them on this machine"
+    fi
+}
+
+# What builds the TypeScript client and compiles it; pinned with hashes, and without addresses, as pip's are.
+want_typescript() {
+    wanted=$(cat clients/typescript/package.json clients/typescript/package-lock.json | cksum)
+    if [ "$(cat "$venv/.installed-typescript" 2>/dev/null)" = "$wanted" ]; then return; fi
+    rm -rf "$venv/typescript"
+    mkdir -p "$venv/typescript"
+    cp clients/typescript/package.json clients/typescript/package-lock.json "$venv/typescript"
+    if command -v npm >/dev/null && npm ci --prefix "$venv/typescript" --ignore-scripts --no-audit --no-fund --silent; then
+        printf '%s' "$wanted" >"$venv/.installed-typescript"
+    else
+        rm -rf "$venv/typescript"
+        say "NO TYPESCRIPT: npm could not install what builds that client; it is not built or tested on this machine"
     fi
 }
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from runlore.agents.workspace import launcher
+from scripts.typescript_client import has_tools
 from tests.examples import EVERY_RUN
 from tests.memory_folder import find_memory_folder
 from tests.postgres_pool import PostgresPool
@@ -159,6 +160,7 @@ def _list_missing() -> list[tuple[str, str]]:
         ("landlock", "" if has_landlock else escapes),
         ("loop_devices", "" if can_mount_images() else power),
         ("real_agents", "" if (AGENT_PROGRAMS / "claude").exists() else agents),
+        ("typescript", "" if has_tools() else "(the TypeScript client): npm could not install its tools"),
     ]
 
 

@@ -151,7 +151,9 @@ def test_agents_come_once_and_where_they_cannot_be_had_that_is_said(machine: "Ma
     assert (without.returncode, *(done.returncode for done in again)) == (0, 0, 0)
     assert "NO AGENTS" in without.stdout
     assert "NO AGENTS" not in again[0].stdout
-    assert len((machine.folder / "npm-calls").read_text().splitlines()) == 2
+    assert ("NO TYPESCRIPT" in without.stdout, "NO TYPESCRIPT" in again[0].stdout) == (True, False)
+    called = [line.split()[1] for line in (machine.folder / "npm-calls").read_text().splitlines()]
+    assert called == ["install", "ci"] * 2
 
 
 def test_a_package_that_cannot_be_had_stops_the_set_up(machine: "Machine") -> None:
@@ -302,7 +304,8 @@ def machine(tmp_path: Path) -> Machine:
     for name in ("python3.14", "python3.13"):
         made.command(name, "echo 'this version is not active' >&2; exit 127")
     pins = sorted(f"requirements/{path.name}" for path in (ROOT / "requirements").glob("*.txt"))
-    for name in ("scripts/setup.sh", "pyproject.toml", *pins):
+    client = [f"clients/typescript/package{end}.json" for end in ("", "-lock")]
+    for name in ("scripts/setup.sh", "pyproject.toml", *pins, *client):
         (made.project / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, made.project / name)
     return made

@@ -88,12 +88,9 @@ class Schemas:
         if kind in (tuple, frozenset, Sequence):
             return {"type": "array", "items": inner(arguments[0])}
         if kind is Mapping:
+            # Without a word on them, generators of clients take an object for one that has no fields.
             is_any = split_type(arguments[1])[0] is object
-            return (
-                {"type": "object"}
-                if is_any
-                else {"type": "object", "additionalProperties": inner(arguments[1])}
-            )
+            return {"type": "object", "additionalProperties": is_any or inner(arguments[1])}
         if isinstance(kind, type) and issubclass(kind, Enum):
             words = {"type": "string", "enum": [member.value for member in kind]}
             return self._component(kind.__name__, kind, lambda: words)

@@ -34,7 +34,10 @@ from runlore.ports.operations.field_types import Cursor, PageLimit, PromptTokens
 
 def _event_schema(kind: str, needed: Mapping[str, str], **optional: str) -> Mapping[str, object]:
     """The schema of one type of event that an agent reports."""
-    fields = {name: {"type": type_} for name, type_ in {**needed, **optional}.items()}
+    fields: dict[str, dict[str, object]] = {
+        name: {"type": type_} | ({"additionalProperties": True} if type_ == "object" else {})
+        for name, type_ in {**needed, **optional}.items()
+    }
     return {
         "type": "object",
         "properties": {"type": {"const": kind}, **fields},
