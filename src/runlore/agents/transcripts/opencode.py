@@ -43,6 +43,7 @@ from runlore.agents.transcripts.parsing import (
 from runlore.domain import limits
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
+from runlore.domain.text.word_tables import words
 
 UNREADABLE = "a database that cannot be read"
 TOO_MANY = "more sessions than are read of one database"
@@ -315,7 +316,7 @@ class OpencodeFiles:
         of what was done can be told."""
         counts = ReadCounts()
         session = _safe(text_of(_read(self._path, counts).get("id")))
-        _, first = next(_all_of(self._root / "message" / session, counts), ("", {}))
+        first: Plain = next(_all_of(self._root / "message" / session, counts), {})
         return isinstance(first.get("parts"), list)
 
     @property
@@ -328,19 +329,13 @@ class OpencodeFiles:
 
     def _messages(self, session: str, counts: ReadCounts) -> Iterator[OpencodeMessage]:
         is_old, root = self._is_old, self._root
-        messages = [fields for _, fields in _all_of(root / "message" / session, counts)]
-        for fields in sorted(messages, key=_order):
+        for fields in sorted(_all_of(root / "message" / session, counts), key=_order):
             parts = root / "part" / session if is_old else root / "part"
-            yield OpencodeMessage(
-                fields=fields, parts=_file_parts(parts / _safe(text_of(fields.get("id"))), counts)
-            )
+            own = parts / _safe(text_of(fields.get("id")))
+            yield OpencodeMessage(fields=fields, parts=_all_of(own, counts))
 
 
-def _file_parts(folder: Path, counts: ReadCounts) -> Iterator[Plain]:
-    return (fields for _, fields in _all_of(folder, counts))
-
-
-def _all_of(folder: Path, counts: ReadCounts) -> Iterator[tuple[str, Plain]]:
+def _all_of(folder: Path, counts: ReadCounts) -> Iterator[Plain]:
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
     except (FileNotFoundError, NotADirectoryError):
@@ -350,7 +345,7 @@ def _all_of(folder: Path, counts: ReadCounts) -> Iterator[tuple[str, Plain]]:
         return
     for name in names:
         if fields := _read(folder / name, counts):
-            yield name, fields
+            yield fields
 
 
 def _read(path: Path, counts: ReadCounts) -> Plain:
@@ -378,11 +373,10 @@ def _safe(id: str) -> str:
     return id if id and os.sep not in id and id not in (".", "..") and "\x00" not in id else "-"
 
 
-_PASSED_NAMES = (
-    "reasoning file step-start step-finish snapshot patch agent subtask retry compaction todo source"
-    " source-url source-document"
-)
-_PASSED = frozenset(_PASSED_NAMES.split())
+_PASSED = words("""
+    reasoning file step-start step-finish snapshot patch agent subtask retry compaction todo source source-url
+    source-document
+""")
 _ABORTED = "MessageAbortedError"
 _OLDER = "its messages hold their parts themselves, an older form that is not read"
 
@@ -432,9 +426,9 @@ def _tell(message: OpencodeMessage, assembly: Assembly, counts: ReadCounts) -> N
     role = message.fields.get("role")
     at = object_of(message.fields.get("time")).get("created")
     if role == "user":
-        words = _own_words(message, counts)
-        if words.strip():
-            assembly.begin(words, at)
+        said = _own_words(message, counts)
+        if said.strip():
+            assembly.begin(said, at)
     elif role == "assistant":
         assembly.know(model=message.fields.get("modelID"))
         is_summary = message.fields.get("summary") is True or message.fields.get("mode") == "compaction"
