@@ -17,7 +17,8 @@ import psycopg
 from psycopg import sql
 
 from runlore.storage.open import open_store
-from tests.postgres_server import STOP_TIMEOUT_S, PostgresServer
+from tests.postgres_server import PostgresServer
+from tests.waiting import PATIENCE_S
 
 PAUSE_S = 0.001
 # Emptying a table changes none of this; whatever else a test may do to a table or to the database does.
@@ -99,7 +100,7 @@ class PostgresPool:
 
     def _throw_out(self, name: str) -> bool:
         """End all connections to a database, whoever holds them; false when one does not go."""
-        gives_up_at = time.monotonic() + STOP_TIMEOUT_S
+        gives_up_at = time.monotonic() + PATIENCE_S
         pause = threading.Event()
         while self._server.execute(_THROW_OUT, name):
             if time.monotonic() > gives_up_at:

@@ -32,10 +32,9 @@ from psycopg import sql
 from tests import die_with_parent
 from tests.memory_folder import MEMORY, find_memory_folder
 from tests.system_programs import find_postgres
+from tests.waiting import PATIENCE_S
 
 ROLE = "runlore"
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 20.0
 POLL_S = 0.02
 PORT_ATTEMPTS_MAX = 5
 SCRATCH_PREFIX = "runlore-pg-"
@@ -122,7 +121,7 @@ class PostgresServer:
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
             try:
-                self._process.wait(STOP_TIMEOUT_S)
+                self._process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
@@ -209,7 +208,7 @@ class PostgresServer:
 
     def _answers(self, process: subprocess.Popen[bytes]) -> bool:
         """Wait until it takes connections; false when it ended instead."""
-        give_up_at = time.monotonic() + START_TIMEOUT_S
+        give_up_at = time.monotonic() + PATIENCE_S
         while time.monotonic() < give_up_at:
             with suppress(psycopg.OperationalError):
                 self._admin = psycopg.connect(self.socket_url(), autocommit=True)

@@ -24,6 +24,7 @@ from runlore.models.embedding import open_embedder
 from runlore.ports import operations as ops
 from runlore.ports.embedder import Embedded, EmbeddingBackend, EmbeddingProvider
 from tests.model_server import ModelServer, Received, Reply, sends
+from tests.waiting import PATIENCE_S
 from tests.world import World
 
 _MEANINGS = (
@@ -71,7 +72,9 @@ def texts(server: ModelServer) -> list[str]:
 
 def backend_of(base_url: str, **changes: Any) -> EmbeddingBackend:
     """The settings that lead to a server."""
-    plain = EmbeddingBackend(provider=EmbeddingProvider.HTTP, base_url=base_url, model="m", timeout_s=5.0)
+    plain = EmbeddingBackend(
+        provider=EmbeddingProvider.HTTP, base_url=base_url, model="m", timeout_s=PATIENCE_S
+    )
     return replace(plain, **changes)
 
 

@@ -19,6 +19,7 @@ from runlore.daemon.process.sockets import SOCKET_NAME
 from tests.console_blocks import Ids, Mismatch, Step, blocks, normalised, steps
 from tests.model_server import model_server
 from tests.surfaces.page_model import PAGE_ADDRESS, page_model
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -28,7 +29,6 @@ PAGES_THAT_RUN = pytest.mark.parametrize(
     [page for page in PAGES if steps(page.read_text("utf-8"))],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-COMMAND_TIMEOUT_S = 120
 # The database that a page works on; a real one stands in for it.
 PAGE_DATABASE = "postgresql://runlore@db.example.org/runlore"
 SHELLS = {"", "sh", "bash", "shell", "zsh"}
@@ -221,7 +221,7 @@ def _shell(command: str, home: Path, given: str = "") -> subprocess.CompletedPro
         stderr=subprocess.STDOUT,
         text=True,
         encoding="utf-8",
-        timeout=COMMAND_TIMEOUT_S,
+        timeout=PATIENCE_S,
         check=False,
     )
 
