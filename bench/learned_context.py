@@ -1,9 +1,10 @@
 """What the context of a session costs with up to a million learnings in view.
 
 Every learning can reach a prompt, and the session sees them all, through two projects. The operation is
-called as the daemon calls it, without HTTP. Beside it stands the ranking alone, which is the least that an
-exact answer takes, and the same call of a session that sees nothing; and the same with a vector of 256
-dimensions for every learning, whose backend answers at once, so that it is Runlore's own part that is told.
+called as the daemon calls it, without HTTP, and last through a daemon's socket. Beside it stands the ranking
+alone, which is the least that an exact answer takes, and the same call of a session that sees nothing; and
+the same with a vector of 256 dimensions for every learning, whose backend answers at once, so that it is
+Runlore's own part that is told.
 """
 
 import os
@@ -14,12 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.measure import Percentiles, print_table
 from bench.ranking_corpus import NOW, corpus, queries
+from bench.serving import EMPTY, over_socket, serving
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.parts import Parts
@@ -74,6 +77,44 @@ def main() -> None:
                 _report(parts, size)
             finally:
                 parts.close()
+            _report_over_http(Path(folder) / "home", size)
+
+
+def _report_over_http(home: Path, size: int) -> None:
+    """The CPU time of a daemon, all its threads: calls through its socket, beside one that does nothing."""
+    with serving(str(home)) as told:
+        token = (home / "operator.token").read_text(encoding="utf-8").strip()
+        transport = over_socket(told, token)
+        spent: dict[str, list[int]] = {}
+        for number, query in enumerate(queries(QUERIES + WARM_UP)):
+            asked = quote(query)
+            paths = {
+                "an empty request": f"{EMPTY}/3400",
+                "context that sees nothing": f"/v1/sessions/{BLIND}/memory-context?query={asked}",
+                "context": f"/v1/sessions/{SEEING}/memory-context?query={asked}",
+                "the same context again": f"/v1/sessions/{SEEING}/memory-context?query={asked}",
+                "search": f"/v1/memory/search?query={asked}",
+            }
+            for name, path in paths.items():
+                before = _cpu_of(told.pid)
+                assert transport.call("GET", path).status == 200, path
+                if number >= WARM_UP:
+                    spent.setdefault(name, []).append(_cpu_of(told.pid) - before)
+        transport.close()
+    empty = Percentiles.of(spent["an empty request"]).p50_ms
+    rows = []
+    for name, times in spent.items():
+        cpu = Percentiles.of(times)
+        figures = (cpu.p50_ms, cpu.p99_ms, cpu.p50_ms / empty)
+        rows.append((f"{size:,} learnings", name, *(f"{figure:.2f}" for figure in figures)))
+    print_table(("in view", "call over HTTP", "CPU p50 ms", "CPU p99 ms", "of empty"), rows)
+
+
+def _cpu_of(pid: int) -> int:
+    """Nanoseconds of CPU that the threads of a process have had, once all of them are at rest."""
+    time.sleep(0.0005)
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads)
 
 
 def _report(parts: Parts, size: int) -> None:

@@ -170,3 +170,22 @@ def test_the_table_of_letters_holds_letters_marks_and_numbers() -> None:
 def test_a_text_of_many_odd_pieces_is_read_in_time_that_grows_with_its_length() -> None:
     for piece in ("1.", "a-", "v1.", "C++", "a'", "aA", "x" * 50 + "_"):
         assert len(terms_of(piece * 30_000)) <= 90_000 + 1
+
+
+@pytest.mark.req("RET-3")
+@given(
+    st.lists(
+        st.text(st.characters(max_codepoint=0x2FF), max_size=12)
+        | st.sampled_from(("The", "don't", "Skies", "dying", "y", "iOS", "node.js", "C++", "v1.2", "Y'all")),
+        max_size=12,
+    ),
+    st.lists(st.integers(0, 30), max_size=4),
+)
+def test_the_terms_asked_for_are_those_of_the_whole_text(words: list[str], places: list[int]) -> None:
+    text = " ".join(words)
+    terms = terms_of(text)
+    wanted = frozenset({*(terms[place] for place in places if place < len(terms)), "ski", "c++"})
+
+    length, found = analysis.terms_among(text, wanted)
+
+    assert (length, found) == (len(terms), [term for term in terms if term in wanted])

@@ -236,15 +236,20 @@ _IMPACT_RANGE = 25_600 - 128 * IMPACT_LEAST
 _KNEE_EXCESS = (LENGTH_STEEPNESS - 1) * LENGTH_KNEE
 
 
-def impacts_of(record: Record) -> Impacts:
-    """The terms of a record. A term counts once for all metadata, however often it stands there."""
-    terms = analysis.terms_of(record.summary)
-    length, once = len(terms), impact(1, length=len(terms))
+def impacts_of(record: Record, *, wanted: Sequence[str] | None = None) -> Impacts:
+    """The terms of a record, or those `wanted` of them. A term counts once for all metadata, however often it
+    stands there."""
+    if wanted is None:
+        terms, others = analysis.terms_of(record.summary), analysis.terms_of(metadata_text(record))
+        length = len(terms)
+    else:
+        length, terms = analysis.terms_among(record.summary, wanted)
+        _, others = analysis.terms_among(metadata_text(record), wanted)
+    once = impact(1, length=length)
     summary = {
         term: once if count == 1 else impact(count, length=length) for term, count in Counter(terms).items()
     }
-    metadata = dict.fromkeys(analysis.terms_of(metadata_text(record)), IMPACT_METADATA)
-    return Impacts(summary=summary, metadata=metadata)
+    return Impacts(summary=summary, metadata=dict.fromkeys(others, IMPACT_METADATA))
 
 
 def metadata_text(record: Record) -> str:

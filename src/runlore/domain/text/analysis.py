@@ -12,6 +12,7 @@ Changing a list changes scores: raise `ANALYSER_VERSION`.
 
 import re
 import unicodedata
+from collections.abc import Collection
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -72,6 +73,27 @@ def terms_of(text: str) -> list[str]:
     chunks = chunks_of(text)
     cacheable = max(map(len, chunks), default=0) <= _CACHED_CHARS_MAX
     return list(chain.from_iterable(map(_terms_of_chunk if cacheable else _chunk_terms, chunks)))
+
+
+def terms_among(text: str, wanted: Collection[str]) -> tuple[int, list[str]]:
+    """How many terms a text has, and those of the `wanted` that stand in it, with repetitions.
+
+    A stem begins as its word does: a plain word that begins with another letter is counted as it is.
+
+    >>> terms_among("The cat's categories, e.g. `snake_case` in C++", ["categori", "caught"])
+    (7, ['categori'])
+    """
+    initials = {term[0] for term in wanted}
+    length, found = 0, list[str]()
+    for chunk in chunks_of(text):
+        is_plain = chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle())
+        if is_plain and (word := chunk.lower())[0] not in initials:
+            length += not is_stop_word(word)
+        else:
+            terms = terms_of_chunk(chunk)
+            length += len(terms)
+            found += terms
+    return length, [term for term in found if term in wanted]
 
 
 def terms_of_chunk(chunk: str) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ _WHOLE_MAX = LOOKED_AT_MAX
 # Of those that an input finds, so many are looked at, in parts: some of them prompts may not see. Mostly the
 # first part is enough.
 _RANKED_SPARE, _RANKED_FURTHER, _RANKED_MAX = 8, 64, 256
-_SPARE, _READ_AT_ONCE = 4, 16
+_SPARE, _READ_AT_ONCE = 2, 16
 # So many times what is wanted by words may be passed by what is nearer.
 _NEAR_SHARE = 2
 # Without an input, so many of the newest of each scope.
@@ -121,7 +121,6 @@ def _find_learnings(
     text = without_notes(text)
     query = query_of(text)
     asked = analyse_query(query)
-    asks_for_all = asks_for_memory(text)
     if asked.terms or asked.whole:
         where = _prompt_kinds(scopes, now)
         # Views that lack something are of more than are scored one by one: nobody has to look.
@@ -135,7 +134,7 @@ def _find_learnings(
             else:
                 best = _rank_with_vectors(reading, query, where=where, scopes=scopes, wanted=entries_max)
             # Who asks for everything and whose words find nothing is given everything, not what is alike.
-            if best is not None and asks_for_all and not any(each.has_words for each in best):
+            if best and not any(each.has_words for each in best) and asks_for_memory(text):
                 best = []
         if best is not None:
             found = _take_first(best, entries_max)
@@ -151,7 +150,7 @@ def _find_learnings(
             found = _take_first(ranked, entries_max)
         if found.entries or found.omitted:
             return found
-    if asks_for_all:
+    if asks_for_memory(text):
         return all_learned(reading, scopes=scopes, now=now, entries_max=entries_max, views=views)
     return Learned()
 

@@ -21,7 +21,7 @@ from runlore.domain.prompts.selection import Candidate, by_subject, entry_of, ov
 from runlore.domain.record import Record, RecordId
 from runlore.domain.records.visibility import Hidden
 from runlore.domain.scope import Scope
-from runlore.domain.search.ranking import Impacts, impacts_of
+from runlore.domain.search.ranking import Impacts, Query, impacts_of
 from runlore.domain.text.analysis import fold_text
 
 _RECORDS_MAX = 1_024
@@ -36,6 +36,11 @@ class Analysed:
     @cached_property
     def impacts(self) -> Impacts:
         return impacts_of(self.record)
+
+    def impacts_for(self, query: Query) -> Impacts:
+        """At least those of a query's terms: taking every word apart is most of what a hit costs."""
+        known: Impacts | None = vars(self).get("impacts")
+        return known or impacts_of(self.record, wanted=query.terms)
 
 
 class RecordCache:

@@ -258,7 +258,8 @@ def explain_ranking(
 
 def _word_hits(records: Iterable[Analysed], query: Query, collection: Collection) -> list[WordHit]:
     scored = [
-        (each.record, score_of(each.record, query, collection, impacts=each.impacts)) for each in records
+        (each.record, score_of(each.record, query, collection, impacts=each.impacts_for(query)))
+        for each in records
     ]
     matching = [(record, score.total) for record, score in scored if score is not None]
     matching.sort(key=lambda each: (-each[1], -to_milliseconds(each[0].created_at), each[0].record_id))
@@ -276,7 +277,7 @@ _NO_WORDS = Score(exact=0, summary=0, metadata=0, state=0, recency=0)
 def _part(hit: Hit, stored: Analysed | None, query: Query, collection: Collection) -> FoundRecord:
     """A hit with the parts of its score. What its neighbours add is the index's word: they are not read."""
     if stored is not None:
-        score = score_of(stored.record, query, collection, impacts=stored.impacts) or _NO_WORDS
+        score = score_of(stored.record, query, collection, impacts=stored.impacts_for(query)) or _NO_WORDS
         if score.total + hit.neighbours == hit.total:
             if hit.neighbours:
                 score = replace(score, neighbours=hit.neighbours)
