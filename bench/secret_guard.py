@@ -52,6 +52,11 @@ PROBES = {
     "options for users": "-u a:b#c -p d ",
     "pipes into passwords": "echo a# | sudo -S x | chpasswd ",
     "heads of columns": "password,token,secret,key#\n",
+    "unprinted characters": "\x01token=",
+    "passwords in other tongues": "пароль от базы это ",
+    "bare tokens": "use A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6# now ",
+    "names and tokens": "NAME_#=A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5\n",
+    "pictures": "🔑token🔑=🔑",
     "colours": "\x1b[31mtoken\x1b[0m=A1b#C3d4 ",
 }
 DRAWS = 21
@@ -170,7 +175,7 @@ def report_kinds() -> None:
     print("\nFitted kinds that fall short\n")
     short = [
         (kind, len(hits) - sum(hits), len(hits))
-        for part in ("fitted", "second fitted")
+        for part in ("fitted", "second fitted", "third fitted")
         for kind, hits in found[part].items()
         if not all(hits)
     ]

@@ -12,6 +12,7 @@ FREE = ApprovalRules(shell=Stance.ALLOW, writes=Stance.ALLOW)
 HARMLESS = [
     "src/main.py", "README.md", "docs/agents.txt", ".github/workflows/test.yml", ".gitignore", "AGENTS.md/x",
     "claude/settings.json", "vscode/tasks.json", ".claude/worktrees/x/src/main.py", "config", "hooks/x",
+    ".env.example", ".env.sample.yml", "x.env", "pth", "code-workspace", "bazel", "bin/bazel",
 ]  # fmt: skip
 OLD = (
     b'[core]\n\tbare = false\n[alias]\n\tlg = "log --graph"\n[remote "origin"]\n\turl = git@example.org:a/b\n'
@@ -22,7 +23,7 @@ def test_every_row_is_asked_about_by_each_tool_that_writes_at_any_depth_and_in_a
     passed = []
     for program, names in OBEYED.items():
         for name in names.split():
-            path = f"{name}x/y" if name.endswith("/") else name
+            path = f"{name}x/y" if name.endswith("/") else name.replace("*", "x")
             for spelt in (path, f"a/b/{path}", path.upper(), f"./{path}", path.replace("/", "\\")):
                 ruled = [verdict(FREE, tool, {"path": spelt}).ruling for tool in sorted(WRITING)]
                 if set(ruled) != {Ruling.ASK}:

@@ -68,6 +68,10 @@ _PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:@%+,=~^*-]+")
 # How many words of one command are moved about.
 _WORDS_MAX = 24
 _NESTING_MAX = 3
+_WORDS_BETWEEN = 2
+# Programs that give a file another name.
+_NAMING = frozenset({"cp", "install", "ln", "mv"})
+_ASSIGNED = re.compile(r"(?<![\w-])[A-Za-z_]\w*\+?=(<\([^)]*\)|\"[^\"]*\"|'[^']*'|\S+)")
 
 
 def denied_by(patterns: Sequence[str], script: Script) -> tuple[str, str] | None:
@@ -85,7 +89,8 @@ def doubt_of(patterns: Sequence[str], script: Script) -> str | None:
     heads = [head for pattern in patterns if (head := pattern.partition(STAR)[0].split())]
     feeding = {each.pipeline for each in script.commands if not _is_harmless(each)} if heads else set()
     for command in script.commands if heads else ():
-        is_read = _is_harmless(command) and command.pipeline not in feeding
+        is_naming = program_name(command.program) in _NAMING
+        is_read = _is_harmless(command) and command.pipeline not in feeding and not is_naming
         if _is_fed_unread(command, script):
             return command.text
         for head in heads:
@@ -202,12 +207,24 @@ def _names(command: ShellCommand, head: Sequence[str]) -> bool:
     """Whether the words of a command name what a pattern denies: `system("git push")`."""
     if _makes_alias(command) and head[0] in map(program_name, _programs_renamed_by(command)):
         return True
+    if program_name(command.program) in _NAMING:
+        return head[0] in map(program_name, command.arguments)
     behind_letters = (word[2:] for word in command.arguments if word.startswith("-"))
     text = " ".join(
         (*command.arguments, *behind_letters, command.given, *(value for _, value in command.assignments))
     )
-    tokens = [program_name(token) for token in _TOKEN.findall(text) if not token.startswith("-")]
-    return any(tokens[at : at + len(head)] == list(head) for at in range(len(tokens)))
+    return _spells(text, head)
+
+
+def _spells(text: str, head: Sequence[str]) -> bool:
+    """Whether a pattern's words stand in a text, one soon behind the other: `run("git", args=["push"])`."""
+    for words in (text, text.replace("/", " ")):
+        tokens = [program_name(token) for token in _TOKEN.findall(words) if not token.startswith("-")]
+        for at in range(len(tokens) if head[0] in tokens else 0):
+            rest = iter(tokens[at + 1 : at + len(head) + _WORDS_BETWEEN])
+            if tokens[at] == head[0] and all(word in rest for word in head[1:]):
+                return True
+    return False
 
 
 def _makes_alias(command: ShellCommand) -> bool:
@@ -229,9 +246,9 @@ def _is_harmless(command: ShellCommand) -> bool:
     if "${" in command.text and ("`" in command.text or "$(" in command.text):
         # What stands inside of a variable's default is not taken apart.
         return False
-    if name != "git":
-        return name in _HARMLESS and _FED.isdisjoint(command.wrappers)
     does = side_effect_of(name, command.arguments)
+    if name != "git":
+        return name in _HARMLESS and does is None and _FED.isdisjoint(command.wrappers)
     return does is None and _GIT_RUNNING.isdisjoint(command.arguments) and not _makes_alias(command)
 
 
@@ -312,7 +329,7 @@ def _of_command(rules: ApprovalRules, line: str) -> ExplainedRuling:
     if unclear is None:
         commands = plain_commands(line.strip(_WHITE)) or ()
         unread = _not_allowed(rules, commands) if commands else "there is no command in it"
-        unread = unread or _named_doubt(rules.deny, script)
+        unread = unread or _named_doubt(rules.deny, script, line)
         if unread is None:
             return ExplainedRuling(ruling=Ruling.ALLOWED, why="every command in it is allowed by a pattern")
     else:
@@ -343,7 +360,7 @@ def _of_any(rules: ApprovalRules, line: str, script: Script) -> ExplainedRuling:
         for command in script.commands:
             if doubt := _doubt(rules.deny, command.words, command.text):
                 return ExplainedRuling(ruling=Ruling.ASK, why=doubt)
-        if doubt := _named_doubt(rules.deny, script):
+        if doubt := _named_doubt(rules.deny, script, line):
             return ExplainedRuling(ruling=Ruling.ASK, why=doubt)
     return ExplainedRuling(ruling=Ruling.ALLOWED, why="the rule for commands is allow")
 
@@ -433,8 +450,11 @@ def _doubt(deny: Sequence[str], words: Sequence[str], text: str) -> str | None:
     return None
 
 
-def _named_doubt(deny: Sequence[str], script: Script) -> str | None:
-    text = doubt_of(deny, script)
+def _named_doubt(deny: Sequence[str], script: Script, line: str) -> str | None:
+    # `PROMPT_COMMAND`, `PS4` and others name what a shell runs.
+    heads = [head for pattern in deny if (head := pattern.partition(STAR)[0].split())]
+    assigned = (each[0] for each in _ASSIGNED.finditer(line) if any(_spells(each[1], head) for head in heads))
+    text = doubt_of(deny, script) or next(assigned, None)
     return None if text is None else f"{_quote_beginning(text)} names what a pattern denies, and may run it"
 
 

@@ -11,31 +11,68 @@ from collections.abc import Mapping, Sequence
 from runlore.domain.shell.plain_script import plain_commands
 
 GIT = ".git"
-# By the program that obeys: names at any depth, a whole folder where it ends with a slash.
+# By the program that obeys: names at any depth, a whole folder where it ends with a slash; `*` is any text.
+# In the table is what acts when somebody enters or opens the folder, commits, or calls a program for anything
+# but to run the project: build files, tests and plugins of linters are the project, and stay out of it.
 OBEYED: Mapping[str, str] = {
-    "git": ".git/ .githooks/ .husky/ .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml"
-    " lefthook.yaml .lefthook.yml .lefthook.yaml lefthook-local.yml .lefthook/"
-    " .overcommit.yml .gitattributes .gitconfig .config/git/",
-    "another version control": ".hg/hgrc .sl/config .jj/ .pijul/ _darcs/prefs/",
-    "an interpreter or debugger": ".pdbrc .irbrc .pryrc .Rprofile .Renviron .ghci .iex.exs .ocamlinit .perldb"
-    " .gdbinit .lldbinit sitecustomize.py usercustomize.py",
-    "the shell": ".envrc .direnv/ .autoenv.zsh mise.toml .mise.toml .mise/ .mise.local.toml mise.local.toml"
-    " .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .inputrc"
-    " .ssh/",
-    "an editor": ".vscode/ .idea/ .fleet/ .zed/ .devcontainer/ .devcontainer.json .exrc .vimrc .nvimrc"
-    " .nvim.lua .lvimrc .dir-locals.el .dir-locals-2.el .helix/ .nova/ .theia/ .ycm_extra_conf.py .luarc.json"
-    " .externalToolBuilders/ .emacs.desktop",
-    "an agent": ".claude/ .codex/ .cursor/ .gemini/ .windsurf/ .roo/ .cline/ .clinerules/ .clinerules"
-    " .continue/ .opencode/ .kiro/ .amazonq/ .qwen/ .goose/ .agents/ .trae/ .augment/ .factory/ .openhands/"
-    " .junie/ .agent/ .devin/ .crush/ .kilocode/ .kimi/ .amp/ .warp/ .rovodev/"
-    " .crush.json crush.json opencode.json opencode.jsonc .mcp.json"
-    " AGENTS.md AGENT.md AGENTS.override.md WARP.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md .cursorrules"
-    " .windsurfrules .roorules .roomodes .goosehints .rules .aider.conf.yml .github/copilot-instructions.md"
-    " .github/instructions/ .github/prompts/ .github/chatmodes/ .github/agents/ .github/hooks/"
-    " .github/skills/",
-    "a build tool": ".cargo/ .yarnrc .yarnrc.yml .yarn/releases/ .yarn/plugins/ .npmrc .pnpmfile.cjs"
-    " bunfig.toml .bundle/config .mvn/",
-    "Runlore": ".runlore.toml .runlore/ .runlore-worktrees/",
+    "git": """
+        .git/ .githooks/ .husky/ .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml lefthook.yaml
+        .lefthook.yml .lefthook.yaml lefthook-local.yml .lefthook/ .overcommit.yml .gitattributes .gitconfig
+        .config/git/ .huskyrc .huskyrc.* .lintstagedrc .lintstagedrc.* lint-staged.config.* .commitlintrc
+        .commitlintrc.* commitlint.config.* .czrc .simple-git-hooks.* simple-git-hooks.* captainhook.json
+        grumphp.yml hk.pkl prek.toml .trunk/
+    """,
+    "another version control": """
+        .hg/hgrc .hgrc .sl/config .jj/ .pijul/ _darcs/prefs/ .bzr/ .fossil-settings/
+    """,
+    "an interpreter or debugger": """
+        .pdbrc .irbrc .pryrc .Rprofile .Renviron .ghci .iex.exs .ocamlinit .perldb .gdbinit .gdbearlyinit
+        .lldbinit .phpdbginit .byebugrc sitecustomize.py usercustomize.py *.pth .pythonrc .pythonrc.py
+        .pythonstartup .ipython/ .jupyter/ jupyter_notebook_config.py jupyter_server_config.py
+        jupyter_lab_config.py .psysh.php .erlang .octaverc .juliarc.jl .julia/ .sbclrc .swiplrc .tclshrc
+        .noderc startup.m
+    """,
+    "a program that reads its settings wherever it is called": """
+        .curlrc .wgetrc .netrc _netrc .psqlrc .sqliterc .my.cnf .mylogin.cnf .mongorc.js .mongoshrc.js
+        .lessfilter .lesskey .mailcap .latexmkrc latexmkrc .tigrc ansible.cfg .ansible.cfg .terraformrc
+        terraform.rc .kube/ .kubeconfig kubeconfig .docker/ .aws/ .gnupg/ .chef/ .htaccess .user.ini
+    """,
+    "the shell": """
+        .envrc .direnv/ .autoenv.zsh mise.toml .mise.toml .mise/ .mise.local.toml mise.local.toml .bashrc
+        .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .inputrc .ssh/ .env
+        .env.* .flaskenv .corepack.env .rbenv-vars .rvmrc .powrc .powenv .direnvrc .autoenv .kshrc .cshrc
+        .tcshrc .login .logout .zlogout .xonshrc .tmux.conf .screenrc .xinitrc .xprofile .xsession
+        .pam_environment .config/fish/ .config/nushell/ .config/direnv/ .config/mise/ .config/autostart/
+        .config/systemd/ Library/LaunchAgents/
+    """,
+    "an editor": """
+        .vscode/ .idea/ .fleet/ .zed/ .devcontainer/ .devcontainer.json .exrc .vimrc .nvimrc .nvim.lua
+        .lvimrc .dir-locals.el .dir-locals-2.el .helix/ .nova/ .theia/ .ycm_extra_conf.py .luarc.json
+        .externalToolBuilders/ .emacs.desktop .emacs .emacs.d/ .projectile .vim/ .nvim/ .config/nvim/ .kakrc
+        .vs/ .settings/ .metals/ .lsp/ .clj-kondo/ .vimspector.json omnisharp.json .clangd .ccls .gitpod.yml
+        .replit *.code-workspace *.sublime-project
+    """,
+    "an agent": """
+        .claude/ .codex/ .cursor/ .gemini/ .windsurf/ .roo/ .cline/ .clinerules/ .clinerules .continue/
+        .opencode/ .kiro/ .amazonq/ .qwen/ .goose/ .agents/ .trae/ .augment/ .factory/ .openhands/ .junie/
+        .agent/ .devin/ .crush/ .kilocode/ .kimi/ .amp/ .warp/ .rovodev/ .crush.json crush.json
+        opencode.json opencode.jsonc .mcp.json AGENTS.md AGENT.md AGENTS.override.md WARP.md CLAUDE.md
+        CLAUDE.local.md GEMINI.md QWEN.md .cursorrules .windsurfrules .roorules .roomodes .goosehints .rules
+        .aider.conf.yml .github/copilot-instructions.md .github/instructions/ .github/prompts/
+        .github/chatmodes/ .github/agents/ .github/hooks/ .github/skills/ .continuerules .augment-guidelines
+        .aider.conf.yaml mcp.json .copilot/ .zencoder/ .firebender/ .codeium/ .tabnine/ .qoder/ .codebuddy/
+        .iflow/ .forge/ .pi/ .grok/ .vibe/ .void/ IFLOW.md
+    """,
+    "a build tool": """
+        .cargo/ .yarnrc .yarnrc.yml .yarn/releases/ .yarn/plugins/ .npmrc .pnpmfile.cjs bunfig.toml
+        .bundle/config .mvn/ .pnp.cjs .pnp.js .pnp.loader.mjs .bazelrc .bazelversion .bazeliskrc tools/bazel
+        .buckconfig .buckconfig.local rust-toolchain rust-toolchain.toml gradle/wrapper/ .gradle/init.d/
+        .jvmopts .sbtopts .lein-env .lein/ pip.conf .pypirc .condarc NuGet.config global.json
+        .config/dotnet-tools.json
+    """,
+    "Runlore": """
+        .runlore.toml .runlore/ .runlore-worktrees/
+    """,
 }
 # What git obeys in a folder of its own. Behind `modules` and `worktrees` are further such folders.
 GIT_OBEYED = frozenset({"config", "config.worktree", "hooks", "info", "commondir", "gitdir"})
@@ -50,6 +87,10 @@ _FILTERS = re.compile(rb"\b(?:filter|diff|merge)\s*=")
 _NAMES: Mapping[str, str] = {
     name.casefold(): program for program, names in OBEYED.items() for name in names.split()
 }
+_STARRED = [(name, program) for name, program in _NAMES.items() if "*" in name]
+_PATTERN = re.compile("|".join("({})".format(re.escape(name).replace(r"\*", ".+")) for name, _ in _STARRED))
+# What shows people which settings there are is read by nobody else.
+_SHOWN = re.compile(r"\.env\.(?:example|sample|template|dist|defaults?)(?:\..*)?")
 _SECTION = re.compile(r"\[([a-z0-9.-]+)(?:[ \t]+\"((?:[^\"\\\\]|\\\\.)*)\")?\]", re.IGNORECASE)
 _SETTING_LINE = re.compile(r"([a-z][a-z0-9-]*)(?:[ \t]*=[ \t]*(.*))?", re.IGNORECASE)
 # What git notes there of branches, remotes and the repository itself. None of it is run.
@@ -101,7 +142,8 @@ def obeyed_name(above: str, name: str, *, is_folder: bool | None = None) -> str 
         program = _NAMES.get(f"{one}/") or (None if is_folder else _NAMES.get(one))
         if program is not None:
             return program
-    return None
+    match = None if is_folder or _SHOWN.fullmatch(name) else _PATTERN.fullmatch(name)
+    return _STARRED[match.lastindex - 1][1] if match and match.lastindex else None
 
 
 def is_obeyed_content(name: str, content: bytes) -> bool:

@@ -52,7 +52,8 @@ RUN_CHARS_MAX = 96
 LOOK_STEPS = 2
 STEPS = 24
 CHARS_A_STEP_OF_NAME = 2
-"""What it costs to look at a name, to judge a value, and to read a name."""
+CHARS_A_STEP_OF_VALUE = 8
+"""What it costs to look at a name, to judge a value, and to read a name and a value."""
 RUNS = bytes(byte if byte not in b"\"'`=:,;<>(){}[]|" else 32 for byte in range(256))
 SETTERS = ("setenv ", "env ", "set ", "setx ", "arg ", " -gx ", " -x ")
 BLOB_CHARS_MIN = 20
@@ -71,10 +72,12 @@ NEXT = frozenset(b"\"'`)]}*=:><|,\\?!+-[ \t\n(\xff")
 NEXT_AFTER_SPACE = frozenset(b"=:\"'`<>|?!+.-([*sS\\@{ \t")
 HYPHEN = 0x2D
 PROSE_STARTS = words_in(
-    "is was are to for of on equals as in at -> ist lautet est es è é jest är er это → – —"
+    "is was are to for of on equals as in at -> ist lautet est es è é jest är er это от для de du del für"
+    " för voor → – —"
 )
 COPULA = (
-    rb"(?:is|was|are|equals|to|as|->|ist|lautet|est|es|\xe8|\xe9|jest|\xe4r|er|\xff{1,3})"
+    rb"(?:is|was|are|equals|to|as|->|ist|lautet|est|es|\xe8|\xe9|jest|\xe4r|er"
+    rb"|(?:\xff{1,16}[ \t]){0,3}\xff{1,3})"
     rb"(?:[ \t](?:now|set[ \t]to))?:?[ \t]{1,2}"
 )
 """What says in prose that a name has a value; a script that has no bytes here is one of fillers."""
@@ -93,7 +96,7 @@ ALTERNATIVES = {
         rb"|[ \t]{0,4}\n[ \t]{0,24}value[ \t]?:[ \t]?"
         rb"|\"[ \t]?\{(?:[^{}]{0,80}\s|\s{0,24})default[ \t]?=[ \t]?"
     ),
-    Join.BELOW: CLOSER + rb"[ \t]?:(?:\*\*|__)?[ \t]{0,4}\r?\n\s{0,16}",
+    Join.BELOW: CLOSER + rb"(?:[ \t][\w ,'-]{1,60})?[ \t]?:(?:\*\*|__)?[ \t]{0,4}\r?\n\s{0,16}",
     Join.LISTED: rb"[ \t]{0,4}\n[ \t]{0,12}-[ \t]{1,3}",
     Join.HEADED: rb"[ \t]{0,4}\n[ \t]{0,8}",
     Join.COLON: CLOSER + rb"[ \t]{0,8}:[ \t]{0,8}(?:\*\*|__)?[ \t]{0,8}(?:[|>][-+]?\n[ \t]{1,24})?",
@@ -105,7 +108,9 @@ ALTERNATIVES = {
     Join.ARGUMENT: rb"[\"'][ \t]?,\s{0,8}",
     Join.CELL: rb"[ \t*`]{1,24}\|[ \t]{1,24}",
     Join.PROSE: (
-        CLOSER + rb"(?:[ \t](?:for|of|on|in|at)[ \t][\w.@/' -]{1,40}?|[ \t]{0,2}\([^)\n]{1,40}\))?"
+        CLOSER
+        + rb"(?:[ \t](?:for|of|on|in|at|d[eoau]|de[ls]|della|v[oa]n|vom|zu|zum|f\xfcr|pour|para|per|till?|na)"
+        rb"[ \t][\w.@/' -]{1,40}?|[ \t]{0,2}\([^)\n]{1,40}\))?"
         rb"(?:[ \t]{1,2}" + COPULA + rb"|[ \t]?[:=][ \t]{1,2}|\xff{1,4})"
     ),
     Join.SPACE: rb"[ \t]{1,4}(?:--?[a-z][a-z-]{0,16}[ \t]{1,4}|\d[ \t]{1,2})?",
@@ -180,6 +185,7 @@ def _find_given(view: View, begin: int, stop: int) -> SecretFinding | None:
     )
     if value is None or not (_fits(name, value) or _follows_user(view, begin, value)):
         return None
+    view.effort.left -= len(value.text) // CHARS_A_STEP_OF_VALUE
     if not is_secret(value, name.promise, prose_name=name.is_prose):
         return None
     return SecretFinding(ASSIGNMENT, value.start, whole_end(view.data, value))
@@ -295,7 +301,7 @@ def _speaks_for_itself(text: str, promise: Promise) -> bool:
     if promise is Promise.PASSWORD:
         return is_made_up(text)
     # A fingerprint of a public key stands behind its name as well.
-    is_fingerprint = len(text) == FINGERPRINT_CHARS and is_hex(text) and text.isupper()
+    is_fingerprint = len(text) == FINGERPRINT_CHARS and is_hex(text)
     return promise >= Promise.CREDENTIAL and looks_random(text, BARE_TOKEN_CHARS_MIN) and not is_fingerprint
 
 

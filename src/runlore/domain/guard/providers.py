@@ -29,7 +29,6 @@ azure-key [A-Za-z0-9+/_-]{24,90}(?:\+ASt|ACDb|AzFu|AzSe|AzCa|\+ACR|\+ABa|\+AMC|\
     |AZDO)[A-Za-z0-9+/_-]{4,32}={0,2} <90 strong @+ast,acdb,azfu,azse,azca,+acr,+aba,+amc,+asb,+aeh,+arm,aiot
     ,jqqj99,azdo
 cloudflare-key v1\.0-[a-f0-9]{24}-[a-f0-9]{146}
-cloudflare-key cf(?:ut|at|k)_[A-Za-z0-9]{40,60}
 digitalocean-token (?i:do[opr]_v1_[a-f0-9]{64})
 doppler-token dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{1,40}\.)?[A-Za-z0-9]{40,44}
 fly-token fo1_[\w-]{43}
@@ -43,19 +42,15 @@ google-storage-key GOOG[A-Z0-9]{17,70} random
 hashicorp-token @.atlasv1. [A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70} <14
 hashicorp-token hv[sbr]\.[\w-]{24,400} random
 hashicorp-token s\.[A-Za-z0-9]{24} random free
-heroku-key HRKU-[\w-]{58,64}
-netlify-token nf[pcoub]_[A-Za-z0-9]{36,40}
 openshift-token sha256~[\w-]{43} random
 planetscale-token pscale_(?:tkn|oauth|pw)_[\w=.-]{32,64}
 pulumi-token pul-[a-f0-9]{40}
 render-key rnd_[A-Za-z0-9]{28,40} random
-scalingo-token tk-us-[\w-]{48}
 scaleway-key SCW[A-Z0-9]{17} random
 supabase-key (?:sbp_|sb_secret_)[\w-]{31,48} random
 aiven-password AVNS_[\w-]{12,32} random
 swarm-token SWMTKN-1-[a-z0-9]{40,60}-[a-z0-9]{20,30}
 swarm-token SWMKEY-1-[A-Za-z0-9+/]{40,50}
-rancher-token token-[a-z0-9]{5}:[a-z0-9]{40,60}
 k3s-token K10[0-9a-f]{64}::[\w:.-]{8,80}
 tailscale-key tskey-[a-z]{3,12}-[\w-]{20,80} random
 vercel-token (?:vcp|vci|vca|vcr|vck)_[A-Za-z0-9]{24,60} random
@@ -63,7 +58,6 @@ yandex-key t1\.[\w-]+={0,2}\.[\w-]{86}={0,2} random
 yandex-key AQVN[\w-]{35,38} random
 yandex-key YC[\w-]{38} random
 yandex-key y0_[\w-]{50,60} random
-artifactory-key AKCp[A-Za-z0-9]{69}
 artifactory-key cmVmd[A-Za-z0-9]{59}
 artifactory-key @akc,ap0,ap1,ap2,ap3,ap4,ap5,ap6,ap7,ap8,ap9,apa,apb,apc,apd,ape,apf (?:AKC
     |AP[0-9A-F])x{10,90} any
@@ -73,7 +67,6 @@ bitbucket-token ATBB[A-Za-z0-9]{32}
 bitbucket-token BBDC-[\w+/@-]{40,50} random
 buildkite-token bk(?:ua|aj|ct|pat)_[a-zA-Z0-9]{36,64} random
 cargo-token cio[A-Za-z0-9]{32} random
-circleci-token CCIP(?:AT|RJ)_[\w-]{40,80}
 clojars-token (?i:CLOJARS_[a-z0-9]{60})
 docker-token dckr_[po]at_[\w-]{27,40}
 github-token gh[pousr]_[A-Za-z0-9]{36,255}
@@ -83,7 +76,6 @@ gitlab-token gl(?:pat|dt|ft|ffct|rt|rtr|soat|cbt|imt|agent|oas|ptt|wt)-[\w-]{20,
 gitlab-token GR1348941[\w-]{20,50}
 npm-token npm_[A-Za-z0-9]{36}
 nuget-key oy2[a-z0-9]{43}
-octopus-key API-[A-Z0-9]{26} random
 packagist-token packagist_[a-z]{3}_[a-f0-9]{40,80}
 pypi-token pypi-AgE[\w-]{85,1000}
 rubygems-key rubygems_[a-f0-9]{48}
@@ -94,42 +86,28 @@ trello-token ATTA[a-f0-9]{56,80}
 infracost-key ico-[A-Za-z0-9]{32} random
 jetbrains-token perm[:-][\w=+/]{8,80}\.[\w=+/]{4,40}\.[\w=+/]{20,80} random
 launchdarkly-key (?:sdk|api|mob)-UUID
-linear-key lin_(?:api|oauth)_[A-Za-z0-9]{40,64}
-notion-token ntn_[A-Za-z0-9]{40,60} random
 notion-token secret_[A-Za-z0-9]{43} random
 postman-key PMA[KT]-[a-fA-F0-9]{24}-[a-fA-F0-9]{34}
 prefect-key pn[ubt]_[A-Za-z0-9]{36}
 readme-key rdme_[a-z0-9]{70}
-figma-token fig(?:d|u|ur|oh|or)_[\w-]{36,64} random
 hubspot-token pat-(?:na|eu|ap)\d-UUID
 salesforce-token 00D[A-Za-z0-9]{12,15}![\w.]{80,130}
 anthropic-key sk-ant-[\w-]{24,140} strong
 cerebras-key csk-[a-z0-9]{40,56} random
 firecrawl-key fc-[a-f0-9]{32}
-groq-key gsk_[A-Za-z0-9]{52}
 huggingface-token (?:hf_|api_org_)[A-Za-z0-9]{34,40} random
-jina-key jina_[a-f0-9]{32}[\w-]{20,32} random
 langsmith-key lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}
 llamaindex-key llx-[A-Za-z0-9]{40,60} random
-nvidia-key nvapi-[\w-]{60,70} random
 openai-key @t3blbkfj sk-[\w-]{16,}T3BlbkFJ[\w-]{16,} <170
-openrouter-key sk-or-v1-[0-9a-f]{64}
 langfuse-key sk-lf-UUID
 secret-key sk-[\w-]{20,300} strong
-perplexity-key pplx-[A-Za-z0-9]{40,60}
-pinecone-key pcsk_\w{50,90} random
 replicate-token r8_[A-Za-z0-9]{37} random
 runpod-key rpa_[A-Za-z0-9]{40,50} random
-tavily-key tvly-[\w-]{32,48} random
-together-key tgp_v1_[\w-]{40,48} random
-voyage-key (?:pa|al)-[\w-]{43} strong
-xai-key xai-[A-Za-z0-9]{70,90} random
 mailgun-key (?:key|pubkey)-[a-f0-9]{32}
 mandrill-key md-[\w-]{22} strong
 onesignal-key os_v2_(?:app|org)_[a-z0-9]{60,120}
 resend-key re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32} random
 sendgrid-key SG\.[\w=.-]{66} random
-sendinblue-key (?:xkeysib|xsmtpsib)-[a-f0-9]{64}-[A-Za-z0-9]{16}
 slack-token xoxb-\d{8,14}-[A-Za-z0-9-]{18,60}
 slack-token xox[peso]-\d{6,14}-\d{6,14}-\d{6,14}-[A-Za-z0-9-]{10,64}
 slack-token xox[ar]-(?:\d-)?(?:\d{6,14}-){1,3}[a-zA-Z0-9]{10,64} any
@@ -144,12 +122,8 @@ unkey-key unkey_[A-Za-z0-9]{20,40} random
 okta-token SSWS\s(00[\w-]{40})
 sanity-token sk[A-Za-z0-9]{78} random free
 zapier-webhook hooks\.zapier\.com/hooks/catch/\d{4,10}/[a-z0-9]{6,10} any
-paddle-key pdl_(?:live|sdbx)_apikey_[a-z0-9]{26}_[A-Za-z0-9]{22}_[A-Za-z0-9]{3}
 mailersend-token mlsn\.[a-f0-9]{64}
 beamer-key b_[a-z0-9]{44} random free
-ngrok-token authtoken\s{1,2}(2[A-Za-z0-9]{26}_[A-Za-z0-9]{21})
-mattermost-webhook /hooks/[a-z0-9]{26} random
-make-webhook hook\.[a-z0-9]{2,5}\.make\.com/[a-z0-9]{32}
 filezilla-password @<pass (?:<)Pass(?:\sencoding="base64")?>([A-Za-z0-9+/=]{8,64})
 database-password mysqli(?:_connect)?\(\s?["'][^"'\n]{0,80}["'],\s?["'][^"'\n]{0,40}["'],\s?["']
     ([^"'\s]{6,64})
@@ -198,7 +172,6 @@ dynatrace-token dt0[a-z]\d\d\.(?i:[A-Z0-9]{24}\.[A-Z0-9]{64})
 facebook-token @facebook (?i:facebook)[^\n]{0,48}?(\d{15,16}[|%][\w-]{27,40})
 frameio-token fio-u-[\w=-]{64}
 grafana-token glc_[A-Za-z0-9+/]{32,400}={0,3} random
-grafana-token glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}
 grafana-token eyJrIjoi[A-Za-z0-9]{70,400}={0,3}
 harness-key (?:pat|sat)\.[\w-]{22}\.[0-9a-zA-Z]{24}\.[A-Za-z0-9]{20}
 honeycomb-key hc[abx][il]k_[a-z0-9]{50,70}
@@ -207,7 +180,6 @@ maxmind-key @_mmk [A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk <36
 mapbox-token [pst]k\.(?:eyJ1[\w-]{20,400}|[a-z0-9]{60})\.[\w-]{22}
 newrelic-key NR(?:AK|JS|II|IQ|AA|RA|BR|SP)-[A-Za-z0-9-]{18,44} random
 newrelic-key @nral [a-f0-9]{36}(?:FFFF)?NRAL <40
-posthog-key ph[xs]_[A-Za-z0-9]{40,60} random
 rapidapi-key @msh [a-z0-9]{10}msh[a-z0-9]{15}p1[a-z0-9]{5}jsn[a-z0-9]{12} <10
 sentry-token sntrys_eyJ[A-Za-z0-9+/=]{40,400}_[A-Za-z0-9+/]{43}
 sentry-token sntryu_[a-f0-9]{64}
@@ -223,7 +195,6 @@ twitter-token @aaaaaaaaaaaaaaaaaaaaaa A{22}[A-Za-z0-9%]{80,100} any
 vk-token vk1\.a\.[\w-]{60,240} random
 adyen-key AQE[a-z]h[A-Za-z0-9+/=-]{60,200} random
 alchemy-token alcht_[A-Za-z0-9]{30}
-arcjet-key ajkey_[a-z0-9]{26}
 axiom-token xa[ap]t-UUID
 cal-key cal_(?:live_)?[A-Za-z0-9]{32} random
 canva-secret cnvca[\w-]{51} random
@@ -242,9 +213,7 @@ fireworks-key fw_[A-Za-z0-9]{22,24} strong
 honeybadger-token hbp_[A-Za-z0-9]{36}
 infisical-token st\.(?:UUID|[a-f0-9]{24})\.[a-f0-9]{32}\.[a-f0-9]{32}
 lichess-token lip_[A-Za-z0-9]{20} random
-logfire-token pylf_v\d_(?:us|eu)_[A-Za-z0-9]{40,50}
 mem0-key m0-[A-Za-z0-9]{40} random
-mercury-token secret-token:mercury_(?:production|sandbox)_\w{20,80}
 midtrans-key Mid-server-[\w-]{20,40} random
 modal-token a[ks]-[A-Za-z0-9]{22} strong
 neon-key napi_[a-z0-9]{60,70}
@@ -258,17 +227,12 @@ pubnub-key sec-c-[\w-]{36,48} random
 quicknode-key QN_[a-f0-9]{32}
 razorpay-key rzp_live_[A-Za-z0-9]{14} random
 rootly-token rootly_[a-f0-9]{64}
-samsara-token samsara_api_[A-Za-z0-9]{30}
 snyk-token snyk_[us]at\.[a-f0-9]{8}\.[\w.-]{40,200}
 sourcegraph-token slk_[a-f0-9]{64}
-statsig-key (?:secret|console)-[A-Za-z0-9]{40,50} random
-stytch-secret secret-(?:live|test)-[\w-]{30,50}=? random
 tinybird-token p\.eyJ1[\w.-]{60,400}
 trigger-key tr_(?:dev|prod|stg|pat|preview)_[A-Za-z0-9]{20,40} random
 valtown-token vtwn_[A-Za-z0-9]{20,40} random
 wakatime-key waka_UUID
-wandb-key wandb_v1_\w{40,100} random
-xata-key xau_[A-Za-z0-9]{40,80} random
 xendit-key xnd_(?:production|development)_[A-Za-z0-9]{30,80}
 zuplo-key zpka_[a-z0-9]{30,40}_[a-f0-9]{8}
 password-hash \$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|[156y]\$(?:rounds=\d+\$)?

@@ -99,6 +99,12 @@ PREFIXES = words_in("""
     svc svcacct bot uat sat oat aat
 """)
 """Words in the prefix of a token that say what it is for."""
+THINGS = words_in("""
+    prj proj project org team user usr cus cust customer acct account evt event msg message thread run job
+    task step item order file doc page asst call batch conv chat resp req dpl deploy build sess price prod
+    inv sub
+""")
+"""Words in the prefix of an id."""
 PREFIX_ENDINGS = ("apikey", "accesskey", "secretkey", "privatekey", "authkey", "token", "secret")
 PLACE_PREFIXES = words_in("test prod production sandbox sbx staging stg dev development preview")
 """Words that say where something is used: it may be a digest as well, and so may what a "key" leads to."""
@@ -182,7 +188,7 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
         is_named = _speaks_of_credential(prefix, body)
         if prefix[0].lower().startswith(DIGESTS):
             continue
-        is_short = len(prefix) == 1 and len(prefix[0]) <= PREFIX_CHARS_MAX and _has_one_case(prefix[0])
+        is_short = len(prefix) <= 2 and all(map(_is_prefix_word, prefix)) and THINGS.isdisjoint(prefix)
         is_long = len(body) >= UNNAMED_CHARS_MIN and _has_all_kinds(body)
         if (is_named or (is_short and is_long)) and is_strong(body) and not is_masked(piece):
             at = start + run.index(piece)
@@ -256,9 +262,10 @@ def find_bare(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
         return
     if not is_strong(token) or not _is_random_throughout(token) or _is_prefix_word(parts_of(token)[0]):
         return
-    words = words_of(before.decode("latin-1").rsplit("\n", 1)[-1])[-1:]
+    words = words_of(before.decode("latin-1").rsplit("\n", 1)[-1])[-2:]
     if _is_row_of_block(before, data[end : end + 2 * BARE_BEFORE_CHARS]) or any(
-        word in ABOUT or word in PUBLIC or word.startswith(DIGESTS) for word in words
+        word.startswith(DIGESTS) or (at == len(words) and (word in ABOUT or word in PUBLIC))
+        for at, word in enumerate(words, start=1)
     ):
         return
     yield SecretFinding("bare-token", start, end)

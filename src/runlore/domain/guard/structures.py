@@ -101,7 +101,7 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
         "login-password",
         "login|credential|creds|user|zugangsdaten|identifiants|credenciales|credenziali",
         rb"(?:login|credentials?|creds|user(?:name)?|zugangsdaten|identifiants|credenciales|credenziali)"
-        rb"(?:[ \t]{0,4}[:=][ \t]{0,4}[\w.@-]{1,64}[ \t]{0,4}[/|][ \t]{0,4}"
+        rb"(?:[ \t]{0,4}[:=](?:[ \t]{0,4}[\w.@-]{1,64}[ \t]{0,4}[/|][ \t]{0,4}|[ \t]{1,4}[\w.@-]{1,64}:)"
         rb"| [\w.@-]{1,64}\s*\n(?:[^\n]{0,80}\n)?pass )VALUE",
         is_mixed,
     ),
@@ -122,6 +122,12 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
         "private-key",
         '"d":|"d" :|\\"d\\":|"k":',
         rb"\\?\"[dk]\\?\"[ \t]?:\s{0,8}\\?\"([\w-]{22,700})\\?\"",
+        is_strong,
+    ),
+    (
+        "webhook",
+        "hook",
+        rb"hooks?(?:b2)?(?:[.-][\w.-]{1,40})?(?:/[\w.@-]{1,64}){0,6}?/([A-Za-z0-9_-]{20,100})",
         is_strong,
     ),
     (

@@ -119,8 +119,9 @@ def _is_random_part(part: str) -> bool:
 VALUE_CHARS_MAX = 512
 WHOLE_CHARS_MAX = 16_384
 QUOTES = b"\"'`"
-UNQUOTED = rb"[^\s\"'`<;]{1,512}"
-UNQUOTED_REST = rb"[^\s\"'`<;]+"
+# An environment is printed with a zero byte behind each of its values.
+UNQUOTED = rb"[^\s\"'`<;\x00]{1,512}"
+UNQUOTED_REST = rb"[^\s\"'`<;\x00]+"
 # A literal line end inside a string, the next query parameter, the next pair of a list.
 CUT = rb"\\[nrt]|&(?:[\w.-]+=|$)|,[\w.-]+="
 # Not a value at all, but the next name.
@@ -145,6 +146,8 @@ EXPLICIT_CHARS_MIN = 3
 PROSE_CHARS_MIN = 6
 TOKEN_CHARS_MIN = 12
 PICKED_CHARS_MIN = 8
+SHORT_DIGEST = re.compile("[0-9a-f]{7,12}")
+"""How a commit is written in front of what it is called."""
 
 
 class Join(Enum):
@@ -233,7 +236,9 @@ def is_secret(value: Value, promise: Promise, *, prose_name: bool) -> bool:
         )
     if promise is Promise.CREDENTIAL:
         return len(value.text) >= MIXED_CHARS_MIN and (
-            _has_signs(value) or (value.join in FIRM and _is_mixed(value))
+            _has_signs(value)
+            or (value.join in FIRM and _is_mixed(value))
+            or (value.join is Join.PROSE and value.quoted and is_made_up(value.text))
         )
     return promise > Promise.CREDENTIAL and _is_plausible(value, promise, prose_name=prose_name)
 
@@ -288,6 +293,8 @@ def _is_plausible(value: Value, promise: Promise, *, prose_name: bool) -> bool:
         return False
     if value.join in FIRM:
         return value.quoted or value.alone or value.tight or _is_mixed(value)
+    if promise is Promise.EXPLICIT and not value.alone and SHORT_DIGEST.fullmatch(value.text):
+        return False
     if value.join is Join.COLON and not (value.text.isalpha() and prose_name and promise is Promise.EXPLICIT):
         return value.quoted or (value.alone and not is_type_name(value.data)) or _is_mixed(value)
     if len(value.text) < PROSE_CHARS_MIN or not (value.quoted or value.alone or promise is Promise.PASSWORD):
@@ -313,6 +320,7 @@ def _is_mixed(value: Value) -> bool:
 
 
 def _has_mixed_letters(text: str) -> bool:
+    text = text[:READ_CHARS_MAX]
     if is_technical(text) or not any(char.isalpha() for char in text):
         return False
     return any(char.isdigit() for char in text) or not SIGNS.isdisjoint(text)

@@ -40,7 +40,8 @@ def promise_of(words: tuple[str, ...], context: tuple[str, ...] = ()) -> Promise
         return Promise.SERVICE if _names_service(words) and not _is_about(words) else Promise.NOTHING
     at = _noun_position(promises)
     before = (*context, *words[:at])
-    if _is_about(words[at + 1 :]) or not UNREAL.isdisjoint(before) or not PLACES.isdisjoint(words[:at]):
+    is_about = _is_about(words[at + 1 :]) and words[at:] not in SECRET_IDS
+    if is_about or not UNREAL.isdisjoint(before) or not PLACES.isdisjoint(words[:at]):
         return Promise.NOTHING
     if promises[at] is not Promise.PASSWORD and not PUBLIC.isdisjoint(before):
         return Promise.NOTHING
@@ -103,8 +104,9 @@ def words_in(text: str) -> frozenset[str]:
 PASSWORDS = words_in("""
     password passwd passwrd passphrase passcode pwd pass pw passw mypwd psk
     passe passwort kennwort contraseña contrasena senha wachtwoord hasło haslo heslo salasana
-    lösenord losenord adgangskode passord parola parole jelszó şifre пароль
-    密码 密碼 口令 パスワード 비밀번호
+    lösenord losenord adgangskode passord parola parole jelszó şifre пароль mdp contrasenya lozinka geslo
+    parool lykilorð slaptažodis парола лозинка κωδικός סיסמה المرور पासवर्ड รหัสผ่าน khẩu sandi
+    密码 密碼 口令 暗証番号 パスワード 비밀번호
 """)
 SECRETS = words_in("secret secrets secrete credential credentials cred creds salt seed")
 TOKENS = words_in("token tokens pat jwt bearer")
@@ -117,6 +119,8 @@ EXPLICITS = words_in("""
     webhooksecret consumersecret connectionstring xapikey phpsessid jsessionid
 """)
 """Names of two words that are often written as one, as in .npmrc files and query parameters."""
+SECRET_IDS = {("secret", "id")}
+"""Names of what logs a machine in, with an id that nobody else may know."""
 PASSWORD_ENDINGS = ("password", "passwd", "passphrase", "pwd", "pass", "pw")
 NO_PASSWORDS = words_in("bypass compass encompass trespass surpass overpass underpass")
 """Words with the same ending."""
@@ -291,6 +295,7 @@ DOTTED = rb"^[!&(\[]{0,3}[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+[
 CODE = (
     rb"^[!&(\[]{0,3}(?:[A-Za-z_$][\w$.]*[(\[<\]]|[A-Za-z_$][\w$.]{2,}\{"
     rb"|[a-z]+(?:[A-Z][a-z]+)+[;,]?$|[a-z]+(?:_[a-z]+)+[;,]?$"
+    rb"|(?:vault|ssm|arn|file|env|ref|secretsmanager|keyring|keychain|cmd|exec)[:+][\w./:#-]*$"
     rb"|[&*!][a-z_]\w*$|(?:\.{0,2}|~)/[\w./-]*$|[a-z]+://|--?[a-z])"
 )
 INTERPOLATION = rb"\$\{|\{\{"
