@@ -5,6 +5,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.surfaces.api_client import Api, path_of
 from tests.surfaces.console.walks import ask, open_run, publish, say, settle, state, walking
+from tests.waiting import until
 
 pytestmark = pytest.mark.req("CON-1", "CON-8")
 
@@ -145,3 +146,22 @@ def test_of_two_operators_the_second_is_told(chromium: Browser, embedded_served:
         claim_is(other.page, "The roof is blue")
         count_is(other.page, 1)
     assert (state(api, first), state(api, second)) == ("constrained", "tombstoned")
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_what_was_answered_last_is_carried_out_when_the_page_is_closed(
+    chromium: Browser, embedded_served: Api, count: int
+) -> None:
+    """An answer that could still be taken back, of one or of a batch, is sent by the page that goes."""
+    api = embedded_served
+    records = [say(api, f"Service {name} is owned by team {name}") for name in "abcdefgh"[:count]]
+    settle(api)
+    with walking(chromium, api) as walk:
+        page = walk.page.context.new_page()
+        page.goto(walk.address)
+        page.get_by_label("Select all shown").check()
+        page.locator(".batch").get_by_role("button", name="Turn it down").click()
+        expect(page.get_by_role("button", name="Undo")).to_be_visible()
+        assert {state(api, each) for each in records} == {"constrained"}
+        page.close(run_before_unload=True)
+        until(lambda: {state(api, each) for each in records} == {"tombstoned"})

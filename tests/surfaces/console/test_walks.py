@@ -44,7 +44,6 @@ def test_a_record_is_found_traced_taken_back_and_forgotten(chromium: Browser, se
 
         expect(page.locator(".timeline")).to_contain_text("propose")
         expect(page.locator(".lineage + ul")).to_contain_text("it replaced: ")
-        page.get_by_role("button", name="Look").click()
         expect(page.get_by_role("link", name="Which staging port do we use?")).to_be_visible()
         page.get_by_role("button", name="Take it back").click()
         expect(page.locator(".note")).to_contain_text("Taken back")
@@ -105,6 +104,26 @@ def test_an_agent_that_asks_goes_on_with_the_answer(
         page.get_by_role("button", name="Answer").click()
         expect(page.locator(".timeline")).to_contain_text("It came to: green")
         expect(page.locator(".badges")).to_contain_text("completed")
+
+
+@pytest.mark.req("CON-3")
+def test_a_question_stays_as_it_is_while_its_answer_is_typed(chromium: Browser, embedded_served: Api) -> None:
+    """Given that what the run asks for is read again meanwhile, what was typed is still there."""
+    api = embedded_served
+    open_run(api, "talk", "talk-1", "Deploy it")
+    asked, other = ask(api, "talk", "talk-1", "Which port?"), ask(api, "talk", "talk-1")
+    with walking(chromium, api) as walk:
+        page = walk.page
+        walk.go("sessions/talk/talk-1")
+        page.get_by_label("Your answer").press_sequentially("80")
+        page.get_by_role("button", name="Allow it").click()
+        expect(page.get_by_role("button", name="Allow it")).to_have_count(0)
+        page.get_by_label("Your answer").press_sequentially("80")
+        expect(page.get_by_label("Your answer")).to_have_value("8080")
+        page.get_by_role("button", name="Answer").click()
+        expect(page.get_by_label("Your answer")).to_have_count(0)
+    assert api.operations.get_approval(ApprovalId(asked)).answer == "8080"
+    assert str(api.operations.get_approval(ApprovalId(other)).state) == "approved"
 
 
 @pytest.mark.req("CON-4")

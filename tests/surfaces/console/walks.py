@@ -111,16 +111,17 @@ def state(api: Api, record_id: str) -> str:
     return str(api.get(path_of("v1", "memory", "records", record_id))["state"])
 
 
-def ask(api: Api, session: str, run: str) -> str:
-    """The id of what an open run waits for."""
+def ask(api: Api, session: str, run: str, question: str = "") -> str:
+    """The id of what an open run waits for: a call to be allowed, or a question to be answered."""
     parts = api.service.parts
     approval = Approval(
-        approval_id=ApprovalId(f"ask-{run}"),
+        approval_id=ApprovalId(f"ask-{run}-{len(question)}"),
         run_id=RunId(run),
         session_id=SessionId(session),
-        kind=ApprovalKind.CALL,
-        tool="shell",
-        arguments={"command": "make deploy"},
+        kind=ApprovalKind.QUESTION if question else ApprovalKind.CALL,
+        tool="" if question else "shell",
+        arguments={} if question else {"command": "make deploy"},
+        question=question,
         created_at=parts.clock.now(),
     )
     with parts.store.transaction() as tx:

@@ -108,6 +108,7 @@ export async function follow(runId, after, each, signal) {
     text = blocks.pop();
     for (const block of blocks) {
       const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: (.*)/s, 2)));
+      if (fields.event === "error") throw new Problem(JSON.parse(fields.data), 0);
       if (fields.event) each({ kind: fields.event, data: JSON.parse(fields.data) });
     }
   }

@@ -106,8 +106,10 @@ async function draw() {
   current = null;
   await before?.leave?.();
   for (const each of app.querySelectorAll("nav a")) {
-    if (each.dataset.view === view[0]) each.setAttribute("aria-current", "page");
-    else each.removeAttribute("aria-current");
+    if (each.dataset.view === view[0]) {
+      each.setAttribute("aria-current", "page");
+      each.scrollIntoView({ block: "nearest", inline: "center" });
+    } else each.removeAttribute("aria-current");
   }
   const place = h("div", { class: `view ${view[0]}` }, h("p", { class: "none" }, "Loading…"));
   fill(main, place);

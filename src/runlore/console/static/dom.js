@@ -97,7 +97,9 @@ export function when(text) {
 export const badge = (text, kind = "") => h("span", { class: `badge ${kind}` }, text);
 export const button = (text, onclick, attributes = {}) =>
   h("button", { type: "button", onclick, ...attributes }, text);
-export const empty = (text) => h("p", { class: "none" }, text);
+/** A sentence of ours, in which code stands between backticks. */
+export const prose = (text) => text.split("`").map((each, at) => (at % 2 ? h("code", {}, each) : each));
+export const empty = (text) => h("p", { class: "none" }, prose(text));
 export const scopeText = (scope) =>
   !scope ? "" : scope.kind === "workspace" ? "everywhere" : `${scope.kind} ${scope.id}`;
 

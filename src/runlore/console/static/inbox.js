@@ -317,6 +317,8 @@ class Inbox {
     this.pending = undefined;
     this.bar.hidden = true;
     if (pending.items.length === 1) await this.carryOutNow(pending, more);
+    // Whoever closes the page is not waited for: all of it is sent before anything is answered.
+    else if (more) await Promise.allSettled(pending.items.map((item) => carryOut(item, pending.act, undefined, undefined, more)));
     else await this.carryOutBatch(pending);
   }
 

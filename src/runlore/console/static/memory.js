@@ -9,8 +9,7 @@ const STATES = [["", "in use"], ["constrained", "waiting"], ["superseded", "repl
 const STATE_WORDS = { constrained: "waiting", active: "in use", superseded: "replaced", tombstoned: "removed" };
 const PARTS = [["exact", "c3"], ["summary", "c1"], ["metadata", "c2"], ["meaning", "c4"], ["state", "c0"], ["recency", "c0"]];
 const DAYS_BACK = 90;
-const RUNS_READ = 100;
-const READ_AT_ONCE = 6;
+const RUNS_READ = 50;
 
 export async function show(place, [id]) {
   return id ? showRecord(place, id) : showSearch(place);
@@ -90,7 +89,7 @@ async function showRecord(place, id) {
         panel("What it is", about(record), acts(record, draw)),
         panel("How it came to be", h("ol", { class: "timeline" }, history.items.map(event))),
         panel("What it has to do with", await lineage(record)),
-        panel("Prompts it stood in", prompts(record)),
+        panel("Prompts it stood in", await prompts(record)),
         record.evidence_refs.length ? panel("Evidence", h("ul", { class: "evidence" }, record.evidence_refs.map((each) => h("li", {}, each.run_id ? link(each.run_id, "sessions", record.source.session_id ?? "-", each.run_id) : said(each.artifact_id ?? ""), each.event_number ? h("span", {}, `event ${each.event_number}`) : null, each.note ? h("span", {}, said(each.note)) : null)))) : null),
       fold("All fields", json(record)));
   };
@@ -159,24 +158,19 @@ async function lineage(record) {
     h("ul", { class: "evidence" }, told.map(([id, how, , found]) => h("li", {}, h("b", {}, `${how}: `), link(id, "memory", id), found ? [" ", said(found.summary, { max: 160 })] : " (forgotten)"))));
 }
 
-/** Which of the newest runs were given it, and how they ended: their receipts are looked through when asked. */
-function prompts(record) {
-  const found = h("div", {}, h("p", { class: "none" }, `Looks through what the newest ${RUNS_READ} runs were given.`));
-  const look = button("Look", async () => {
-    look.disabled = true;
-    const rows = [];
-    const runs = await attempt(() => api.pages("/v1/runs", { limit: RUNS_READ }, RUNS_READ));
-    const left = [...(runs ?? [])];
-    const work = async () => {
-      for (let run = left.shift(); run; run = left.shift()) {
-        const told = await api.get(api.path("runs", run.run_id, "receipt")).catch(() => null);
-        const section = told?.receipt?.sections.find((each) => each.entries.some((entry) => entry.source_id === record.record_id));
-        if (section) rows.push([link(run.request.slice(0, 90) || run.run_id, "sessions", run.session_id, run.run_id), words(section.name), badge(words(run.status), run.status === "failed" ? "bad" : "plain"), when(run.opened_at)]);
-      }
-    };
-    await Promise.all(Array.from({ length: READ_AT_ONCE }, work));
-    fill(found, rows.length ? table(["Asked", "Given as", "Ended", "When"], rows) : empty(`None of the newest ${plural(runs?.length ?? 0, "run")} was given it.`));
-    look.disabled = false;
-  });
-  return h("div", {}, found, look);
+/** The runs that were given it, the newest first, and how they ended. */
+async function prompts(record) {
+  const rows = [];
+  const found = h("div", {});
+  const more = button("Read more", () => attempt(read), { class: "quiet" });
+  let cursor;
+  const read = async () => {
+    const page = await api.get("/v1/runs", { given: record.record_id, limit: RUNS_READ, cursor });
+    cursor = page.next_cursor;
+    rows.push(...page.items.map((run) => [link(run.request || run.run_id, "sessions", run.session_id, run.run_id), badge(words(run.status), run.status === "failed" ? "bad" : "plain"), when(run.opened_at)]));
+    fill(found, rows.length ? table(["Asked", "Ended", "When"], rows) : empty("No prompt was given it."));
+    more.hidden = !cursor;
+  };
+  await read();
+  return h("div", {}, found, more);
 }

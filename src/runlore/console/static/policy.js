@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { attempt, link, tell, tellProblem } from "./app.js";
-import { badge, button, empty, field, fill, fold, h, panel, plural, said, table, when, words } from "./dom.js";
+import { badge, button, empty, field, fill, fold, h, panel, plural, prose, said, table, when, words } from "./dom.js";
 import { lines } from "./skills.js";
 
 const NAMES = ["learning", "run-memory", "retention", "skills"];
@@ -111,7 +111,6 @@ class Form {
 }
 
 const isNested = (each) => each !== null && typeof each === "object" && !Array.isArray(each);
-const prose = (text) => text.split("`").map((each, at) => (at % 2 ? h("code", {}, each) : each));
 
 function controlOf(value, about) {
   if (about.enum && !Array.isArray(value)) {

@@ -190,6 +190,7 @@ class RunActs(JournalActs):
                 limit=limit + 1,
                 before=read_cursor(request.cursor, RunId),
                 session_id=session_id,
+                given=request.given,
                 statuses=request.statuses or None,
                 sessions_created_by=self.caller.actor if is_agent and session_id is None else None,
             )

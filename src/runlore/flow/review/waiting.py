@@ -296,11 +296,18 @@ def _approval_item(approval: Approval) -> InboxItem:
     return InboxItem(
         kind=InboxKind.APPROVAL,
         id=approval.approval_id,
-        title=_title(f"{approval.tool} {dict(approval.arguments)}" if is_call else approval.question),
+        title=_title(_told_call(approval) if is_call else approval.question),
         why=_title(approval.why or f"run {approval.run_id} {'wants to call it' if is_call else 'asks'}"),
         acts=(InboxAct.APPROVE, InboxAct.DENY) if is_call else (InboxAct.ANSWER,),
         revision=approval.revision,
     )
+
+
+def _told_call(approval: Approval) -> str:
+    """A call in a line: a tool that takes one thing with that alone."""
+    given = approval.arguments
+    told = next(iter(given.values())) if len(given) == 1 else dict(given)
+    return f"{approval.tool}: {told}" if given else approval.tool
 
 
 def _suggestion_item(stored: StoredSuggestion) -> InboxItem:

@@ -206,6 +206,9 @@ class RunsRequest:
     """A page of runs, newest first: of one session, or of all."""
 
     session_id: Annotated[SessionId | None, About("Only runs of this session.")] = None
+    given: Annotated[
+        str | None, About("Only runs whose prompt was given this record, run or skill, by its id.")
+    ] = None
     statuses: Annotated[frozenset[RunStatus], About("Only this status. Repeatable.")] = frozenset()
     limit: PageLimit = limits.LIST_LIMIT_DEFAULT
     cursor: Cursor = None

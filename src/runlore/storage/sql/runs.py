@@ -143,6 +143,7 @@ def _read_artifact(row: Row) -> Artifact:
 
 Place: TypeAlias = tuple[datetime, RunId]
 _ALL = Condition()
+_GIVEN = "run_id IN (SELECT run_id FROM receipt_sources WHERE source_id = ? AND arm = 'given')"
 
 _STANDING = (
     "run_id",
@@ -200,11 +201,12 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         limit: int,
         before: Place | None = None,
         session_id: SessionId | None = None,
+        given: str | None = None,
         statuses: frozenset[RunStatus] | None = None,
         sessions_created_by: str | None = None,
     ) -> tuple[Run, ...]:
         """The newest first (`opened_at`, then id, descending)."""
-        names = (session_id, sessions_created_by)
+        names = (session_id, sessions_created_by, given)
         if limit <= 0 or not all(name is None or is_storable(name) for name in names):
             return ()
         asked = _ALL
@@ -214,9 +216,11 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
             # The session's index is the better one where both are given.
             column = "session_created_by" if session_id is None else "session_created_by || ''"
             asked = asked.also(f"{column} = ?", sessions_created_by)
+        if given is not None:
+            asked = asked.also(_GIVEN, given)
         if before is not None:
             asked = asked.also("(opened_at_ms, run_id) < (?, ?)", to_milliseconds(before[0]), before[1])
-        terms = _status_terms(statuses, apart=names == (None, None))
+        terms = _status_terms(statuses, apart=not any(names))
         walks = [asked if term is None else asked.also(term) for term in terms]
         return self._newest(walks, limit) if walks else ()
 
