@@ -4,11 +4,15 @@ known.
 People of different skill who get better with time, runs of any difficulty, and a record that helps, harms
 or does nothing. "Wrong" is any word that is not true, at any of forty looks; "missed" is a world in which the
 interval did not hold the truth at one of them. Both may happen in 5 of 100 worlds at most.
+
+Worlds drift, too: everybody's runs become harder at once, other people take over, or the record itself
+loses its effect or turns harmful. Then the truth at a look is the mean effect of the runs until then.
 """
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 
 from bench.measure import print_table
 from runlore.domain.run import RunId
@@ -20,11 +24,26 @@ TITLE = "what a memory is worth: how often the word is right, in worlds where th
 PERCENTS = (5, 10, 20)
 EFFECTS = (0, 5, 15, -15)
 SIZES = ((200, 100), (1_000, 60), (5_000, 30), (20_000, 12))
+DRIFT_RUNS, DRIFT_WORLDS, DRIFT_PERCENT = 5_000, 40, 10
 LOOKS = 40
 PEOPLE = 6
 
 
+def _steady(_part: float) -> float:
+    return 1.0
+
+
+# By how much the effect counts at each part of the way, and what all runs lose from the middle on.
+DRIFTS: Mapping[str, tuple[Callable[[float], float], int]] = {
+    "none": (_steady, 0),
+    "all runs become harder": (_steady, 30),
+    "the effect fades": (lambda part: 1 - part, 0),
+    "it turns into its opposite": (lambda part: 1.0 if part < 0.3 else -1.0, 0),
+}
+
+
 def main() -> None:
+    columns = ("right", "wrong", "withheld", "interval", "missed")
     rows = []
     for percent in PERCENTS:
         for runs, worlds in SIZES:
@@ -32,25 +51,42 @@ def main() -> None:
                 rows.append(
                     (f"{percent} %", f"{runs:,}", f"{effect:+}", *judge(percent, runs, effect, worlds))
                 )
-    print_table(("held back", "runs", "effect", "right", "wrong", "withheld", "interval", "missed"), rows)
+    print_table(("held back", "runs", "effect", *columns), rows)
+    print(f"\nworlds that drift, {DRIFT_RUNS:,} runs, {DRIFT_PERCENT} % held back\n")
+    drifting = [
+        (drift, f"{effect:+}", *judge(DRIFT_PERCENT, DRIFT_RUNS, effect, DRIFT_WORLDS, drift))
+        for drift in DRIFTS
+        for effect in EFFECTS
+    ]
+    print_table(("drift", "effect", *columns), drifting)
     began = time.process_time()
-    estimate_effect(simulate(1, percent=10, runs=1_000_000, effect=5))
+    effect = estimate_effect(simulate(1, percent=10, runs=1_000_000, effect=5))
+    seconds = time.process_time() - began
     print(
-        f"A million runs are judged in {time.process_time() - began:.1f} s of CPU, the simulation included."
+        f"\nA million runs, effect +5: between {effect.low:+.1f} and {effect.high:+.1f};"
+        f" judged in {seconds:.1f} s of CPU, the simulation included."
     )
 
 
-def judge(percent: int, runs: int, effect: int, worlds: int) -> tuple[str, ...]:
-    truth = Worth.HELPS if effect > 0 else Worth.HARMS if effect < 0 else None
+def judge(percent: int, runs: int, effect: int, worlds: int, drift: str = "none") -> tuple[str, ...]:
     right = wrong = missed = 0
     width = 0.0
+    strength, _ = DRIFTS[drift]
+    sums = list(accumulate(effect * strength(number / runs) for number in range(runs)))
     for seed in range(worlds):
-        known = list(simulate(seed, percent=percent, runs=runs, effect=effect))
-        looks = [estimate_effect(known[: runs * look // LOOKS]) for look in range(1, LOOKS + 1)]
-        said = {each.worth for each in looks} & {Worth.HELPS, Worth.HARMS}
-        wrong += bool(said - {truth})
-        right += looks[-1].worth is truth if truth else not said
-        missed += any(not each.low <= effect <= each.high for each in looks)
+        known = list(simulate(seed, percent=percent, runs=runs, effect=effect, drift=drift))
+        ends = [runs * look // LOOKS for look in range(1, LOOKS + 1)]
+        looks = [estimate_effect(known[:end]) for end in ends]
+        truths = [sums[end - 1] / end for end in ends]
+        is_false = any(
+            each.worth is not _word(truth)
+            for each, truth in zip(looks, truths, strict=True)
+            if each.worth in (Worth.HELPS, Worth.HARMS)
+        )
+        last = looks[-1].worth if looks[-1].worth in (Worth.HELPS, Worth.HARMS) else None
+        wrong += is_false
+        right += not is_false and last is _word(truths[-1])
+        missed += any(not each.low <= truth <= each.high for each, truth in zip(looks, truths, strict=True))
         width += looks[-1].high - looks[-1].low
     withheld = worlds - right - wrong
     return (
@@ -60,11 +96,19 @@ def judge(percent: int, runs: int, effect: int, worlds: int) -> tuple[str, ...]:
     )
 
 
-def simulate(seed: int, *, percent: int, runs: int, effect: int) -> Iterator[TrialRun]:
+def _word(truth: float) -> Worth | None:
+    return Worth.HELPS if truth > 0 else Worth.HARMS if truth < 0 else None
+
+
+def simulate(seed: int, *, percent: int, runs: int, effect: int, drift: str = "none") -> Iterator[TrialRun]:
     rng = random.Random(seed)
     skills = [rng.randint(35, 60) for _ in range(PEOPLE)]
+    strength, harder = DRIFTS[drift]
     for number in range(runs):
         person = rng.randrange(PEOPLE)
         held = is_held_back(f"record {seed}", RunId(f"run {number}"), percent)
-        points = skills[person] + 10 * number // runs + (0 if held else effect) + rng.randint(-15, 15)
-        yield TrialRun(held_back=held, percent=percent, points=points, group=str(person))
+        base = skills[person] + 10 * number // runs - harder * (2 * number > runs) + rng.randint(-15, 15)
+        given = 0.0 if held else effect * strength(number / runs)
+        # Points are whole: what an effect has behind the comma decides by lot.
+        points = base + int(given // 1) + (rng.random() < given % 1)
+        yield TrialRun(held_back=held, percent=percent, points=max(0, points), group=str(person))
