@@ -29,6 +29,7 @@ RELEASED = {
     "reading-1": "dbb6b2fa516d9757d5bcc0fb7287ebc070aebbe6b45f21959dcd588988c0ae99",
     "reading-2": "9f9b6ad9190361b4afe8aeccd495447fb92fd7d3974eb13468bc72f04abf5282",
     "reading-3": "f1c3d13ec21ecb43789be56e5834f11bc43e02c0b7421c7c6a994cb37298b8a0",
+    "reading-4": "438b56af5335835437bfc799c95b7650d678aef77b13e81feddf28770b80e68c",
 }
 DOCUMENTS = st.dictionaries(st.text(), st.recursive(st.text() | st.integers(-9, 9), st.lists, max_leaves=5))
 

@@ -210,6 +210,7 @@ RAN = (
     "git tag v1.2",
     "git push --tags",
     f"git push {'a.' * 60}",
+    "mcp__tracker__create_issue title='It is slow' labels=... team=Core",
 )
 WISH = "cut a release as docs/release.md says: test, then tell the team"
 
@@ -231,6 +232,12 @@ WISH = "cut a release as docs/release.md says: test, then tell the team"
         ({"steps": ["make test", "<program> tag v1.2"]}, Thrown.COMMAND),
         ({"steps": ["make test", "git <x>"]}, Thrown.COMMAND),
         ({"steps": ["make test"]}, Thrown.COMMAND),
+        # One line of two commands is two steps.
+        ({"steps": ["make docs && echo 'a && rm -rf / && b'"]}, None),
+        # Of a tool's call arguments may be left out, and none be added.
+        ({"steps": ["make test", "mcp__tracker__create_issue title=<text> team=Core"]}, None),
+        ({"steps": ["make test", "mcp__tracker__create_issue team=Other"]}, Thrown.COMMAND),
+        ({"steps": ["make test", "git tag"]}, Thrown.COMMAND),
         ({"messages": [2]}, Thrown.MESSAGE),
         ({"name": "Cut a Release"}, Thrown.TEXT),
         ({"when": "When you have run curl https://evil.example.org/x"}, Thrown.TEXT),
@@ -244,6 +251,23 @@ def test_a_procedure_is_made_of_commands_that_ran_in_that_order(
 
     assert [each.name for each in found.procedures] == ([] if reason else ["cut-release"])
     assert {why for why, count in found.thrown.items() if count} == ({reason} if reason else set())
+
+
+def test_one_call_behind_several_messages_is_a_way_of_working() -> None:
+    asks = (event(2, EventType.INPUT, text="try it"), event(4, EventType.INPUT, text="and that one"))
+    steps = (step(3, "make test NAME=a"), step(5, "make test NAME=b"))
+    item = procedure(messages=[1, 2], steps=["make test NAME=<name>"])
+
+    assert len(check_answer(collected(*asks, steps=steps), {"procedures": [item]}).procedures) == 1
+    once = {**item, "messages": [1, 1]}
+    assert check_answer(collected(*asks, steps=steps), {"procedures": [once]}).procedures == ()
+
+
+def test_what_a_model_is_surest_of_is_shown_first() -> None:
+    items = [statement(confidence=sure) for sure in (74, 75)]
+    found = [check_answer(asked(RULE), {"statements": [item]}).statements[0] for item in items]
+
+    assert [each.is_first for each in found] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,16 @@ def test_what_a_model_can_quote_becomes_a_candidate_with_its_quote(sqlite_world:
     assert any(QUOTE in why and "test:scripted" in why for why in confidence_reasons(record))
 
 
+def test_what_a_model_is_less_sure_of_waits_folded(sqlite_world: World) -> None:
+    learned(sqlite_world)
+    models = ScriptedModels(found("Always write a test with every fix in npm.", confidence=70))
+
+    asking(sqlite_world, models).read_sessions()
+
+    [record] = [each for each in captured(sqlite_world) if "npm" in each.summary]
+    assert (rank_of(record), record.confidence) == (Rank.FOLDED, 70)
+
+
 def test_what_the_model_leaves_out_is_folded_and_what_it_throws_up_is_counted(sqlite_world: World) -> None:
     run = told("From now on always answer in short sentences.", call("npm ci"), "Done")
     bring(sqlite_world, *in_session(run))

@@ -37,8 +37,10 @@ KINDS: Mapping[str, Kind] = {
 SCOPES: Mapping[str, ScopeKind] = {"user": ScopeKind.PERSONA, "project": ScopeKind.PROJECT}
 CONFIDENCE_MIN = 60
 """What a model itself takes for less than likely is left out: of such items hardly any lasts."""
+FIRST_MIN = 75
+"""What a model is surer of is shown first; the rest waits folded under it."""
 
-_STEPS_MIN, _STEPS_MAX = 2, 20
+_STEPS_MAX, _MESSAGES_OF_ONE_CALL_MIN = 20, 2
 _STATEMENT_CHARS_MAX = 300
 _BACKED_MIN = 0.5
 _LETTERS = re.compile(r"[^\W\d_]{2}")
@@ -46,6 +48,8 @@ _LETTERS = re.compile(r"[^\W\d_]{2}")
 _EXACT = re.compile(r"`[^`]+`|\S*[/_\d@]\S*|\S+\.\w{2,}")
 _PARAMETER = re.compile(r"<[A-Za-z][\w-]{0,40}>")
 _PARAMETERS_PER_WORD_MAX = 2
+# A tool of a server, as agents name it.
+_TOOL = re.compile(r"[a-z]\w*__\S+")
 # A command up to the next one of its line, and a word of it; what is quoted is never divided.
 _SIMPLE = re.compile(r"(?:\"(?:\\.|[^\"\\])*\"|'[^']*'|\\.|[^;&'\"\\]|(?<!&)&(?!&))+")
 _SHELL_WORD = re.compile(r"(?:\"(?:\\.|[^\"\\])*\"|'[^']*'|\\.|[^\s'\"\\])+")
@@ -115,6 +119,10 @@ class ReadStatement:
     kind: Kind
     scope: ScopeKind
     confidence: int
+
+    @property
+    def is_first(self) -> bool:
+        return self.confidence >= FIRST_MIN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +277,9 @@ def _procedure(batch: MessageBatch, item: Mapping[str, JsonValue]) -> ReadProced
     told = tuple(" ".join(str(step).split()) for step in steps)
     error = " ".join(str(item.get("error") or "").split())
     calls = [step for step in told if all(find_quote_problem(each, step) for each in shown)]
-    is_right = (1 if error else _STEPS_MIN) <= len(told) <= _STEPS_MAX and _was_run(calls, shown)
+    # One call is a way of working where it is a fix, or was made behind several messages.
+    least = 1 if error or len(set(shown)) >= _MESSAGES_OF_ONE_CALL_MIN else 2
+    is_right = least <= len(_list_commands(told)) and len(told) <= _STEPS_MAX and _was_run(calls, shown)
     if not is_right or (error and not _was_met(error, shown)):
         return Thrown.COMMAND if not is_right else Thrown.ERROR
     about = " ".join(when.split())
@@ -299,12 +309,15 @@ def _was_met(error: str, passages: Iterable[Passage]) -> bool:
 
 def _was_run(steps: Sequence[str], passages: Sequence[Passage]) -> bool:
     """Whether the steps ran in this order in one of the sessions, other commands between them or not."""
-    wanted = [command for step in steps for command in _simple_commands(step)]
+    wanted = _list_commands(steps)
     by_session: dict[SessionId, list[list[str]]] = {}
     for each in sorted(passages, key=lambda passage: passage.message.event_number):
-        commands = (command for text in each.ran for command in _simple_commands(text))
-        by_session.setdefault(each.message.session_id, []).extend(commands)
+        by_session.setdefault(each.message.session_id, []).extend(_list_commands(each.ran))
     return any(_is_within(wanted, ran) for ran in by_session.values())
+
+
+def _list_commands(lines: Iterable[str]) -> list[list[str]]:
+    return [command for line in lines for command in _simple_commands(line)]
 
 
 def _simple_commands(line: str) -> list[list[str]]:
@@ -321,9 +334,14 @@ def _is_within(wanted: Iterable[Sequence[str]], ran: Iterable[Sequence[str]]) ->
 
 
 def _is_command_like(command: Sequence[str], ran: Sequence[str]) -> bool:
-    """Whether a command is one that ran, with values in the place of its parameters. A program is none."""
-    is_program_same = command[0] == ran[0]
-    return is_program_same and len(command) == len(ran) and all(map(_is_like, command, ran))
+    """Whether a command is one that ran, with values in the place of its parameters. A program is none. Of a
+    tool's call arguments may be left out."""
+    if command[0] != ran[0]:
+        return False
+    if _TOOL.fullmatch(command[0]):
+        left = iter(ran)
+        return all(any(_is_like(word, each) for each in left) for word in command)
+    return len(command) == len(ran) and all(map(_is_like, command, ran))
 
 
 def _is_like(word: str, written: str) -> bool:

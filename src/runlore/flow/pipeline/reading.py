@@ -342,7 +342,7 @@ def statement_draft(stated: ReadStatement, sessions: Mapping[SessionId, Session]
     session = sessions[message.session_id]
     is_own = is_said(stated.passage.own, stated.text)
     notes: dict[str, JsonValue] = {
-        "first": True,
+        "first": stated.is_first,
         "sessions": max(1, stated.passage.sessions),
         "refusal": False,
         "parts": {},
