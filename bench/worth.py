@@ -60,10 +60,10 @@ def main() -> None:
     ]
     print_table(("drift", "effect", *columns), drifting)
     began = time.process_time()
-    effect = estimate_effect(simulate(1, percent=10, runs=1_000_000, effect=5))
+    judged = estimate_effect(simulate(1, percent=10, runs=1_000_000, effect=5))
     seconds = time.process_time() - began
     print(
-        f"\nA million runs, effect +5: between {effect.low:+.1f} and {effect.high:+.1f};"
+        f"\nA million runs, effect +5: between {judged.low:+.1f} and {judged.high:+.1f};"
         f" judged in {seconds:.1f} s of CPU, the simulation included."
     )
 
