@@ -2,12 +2,13 @@
 
 import os
 import subprocess
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from runlore.daemon.calls.working_folders import proposal_of, working_folder
+from runlore.daemon.calls.working_folders import allows_capture, proposal_of, working_folder
 from runlore.domain.errors import Invalid
 from runlore.domain.project import FolderBinding, FolderId, folder_id, project_id
 from runlore.domain.scope import Scope, ScopeKind
@@ -85,6 +86,29 @@ def bind(world: World, folder: Path, **fields: object) -> FolderBinding:
 
 
 @pytest.mark.req("SEC-2")
+def test_a_worktree_elsewhere_is_of_its_repository_without_a_remote_too_where_both_say_so(
+    folder: Path, tmp_path: Path
+) -> None:
+    git(folder, "init", "-q")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+    git(folder, "worktree", "add", "-q", str(tmp_path / "beside"))
+    (tmp_path / "liar").mkdir()
+    (tmp_path / "liar" / ".git").write_text((tmp_path / "beside" / ".git").read_text())
+    no = FolderBinding(folder_id=folder_id(str(folder)), capture=False, updated_at=datetime.now(UTC))
+
+    def bound(asked: FolderId) -> FolderBinding | None:
+        return no if asked == no.folder_id else None
+
+    found = working_folder(str(tmp_path / "beside"), bound)
+
+    assert found.project == working_folder(str(folder)).project
+    assert not found.capture, "a no to the repository is one to its worktrees"
+    assert not allows_capture(str(tmp_path / "beside"), bound)
+    liar = working_folder(str(tmp_path / "liar"), bound)
+    assert liar.project not in ("", found.project)
+    assert liar.capture
+
+
 def test_a_file_names_a_project_and_stops_capture_only_where_an_operator_bound_the_folder_to_it(
     world: World, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -62,8 +62,8 @@ def working_folder(path: str, bound: Bindings = lambda _folder_id: None) -> Work
             hint="give the absolute path of the folder in which the agent works",
         )
     folder = os.path.realpath(path)
-    root = repository_root(folder)
-    bindings = [each for each in map(bound, map(folder_id, _upwards(folder))) if each is not None]
+    root = _main_checkout(folder)
+    bindings = [each for each in map(bound, map(folder_id, _bindable(folder))) if each is not None]
     named = next((each.project for each in bindings if each.project is not None), None)
     remote = None if root is None else _remote(root)
     project = named or project_id(remote=remote, repository_root=root, folder=folder)
@@ -75,7 +75,7 @@ def working_folder(path: str, bound: Bindings = lambda _folder_id: None) -> Work
 
 def is_bound(folder: str, bound: Bindings) -> bool:
     """Whether an operator has bound a folder, or one above it, to anything."""
-    return any(bound(folder_id(each)) is not None for each in _upwards(folder))
+    return any(bound(folder_id(each)) is not None for each in _bindable(folder))
 
 
 def bindings_of(operations: "Operations") -> Bindings:
@@ -117,7 +117,7 @@ def unbound_proposal(path: str, projects: Collection[str]) -> str:
 
 def allows_capture(path: str | None, bound: Bindings) -> bool:
     """Whether a session's folder may be captured at present."""
-    found = () if path is None else map(bound, map(folder_id, _upwards(path)))
+    found = () if path is None else map(bound, map(folder_id, _bindable(path)))
     return all(each is None or each.capture is not False for each in found)
 
 
@@ -136,6 +136,28 @@ def repository_root(folder: str) -> str | None:
         if os.path.lexists(os.path.join(each, ".git")):
             return each
     return None
+
+
+def _main_checkout(folder: str) -> str | None:
+    """The root of a folder's repository; of a worktree that lies elsewhere, that of the repository it belongs
+    to. Both have to say so: otherwise a folder could name any repository, to be told what is known of it."""
+    root = repository_root(folder)
+    pointer = None if root is None else _read(os.path.join(root, ".git"))
+    if root is None or pointer is None:
+        return root
+    own = os.path.realpath(os.path.join(root, pointer.removeprefix("gitdir:").strip()))
+    main, *names = own.rsplit(os.sep, 3)
+    back = os.path.realpath(os.path.join(own, (_read(os.path.join(own, "gitdir")) or "").strip()))
+    is_worktree = names[:2] == [".git", "worktrees"] and back == os.path.join(root, ".git")
+    return main if is_worktree else root
+
+
+def _bindable(folder: str) -> Iterator[str]:
+    """The folders whose binding counts for this one, the nearest first."""
+    yield from _upwards(folder)
+    root, main = repository_root(folder), _main_checkout(folder)
+    if main is not None and main != root:
+        yield from _upwards(main)
 
 
 def _upwards(folder: str) -> Iterator[str]:
