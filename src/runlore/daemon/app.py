@@ -15,8 +15,7 @@ _APART = {
     "inbox": "inbox",
     "projection": "goal_context",
     "reading": "plan_reading read_sessions",
-    "trials": "test_policy",
-    "trying": "try_promoted",
+    "trials": "test_policy try_promoted",
     "upkeep": "export import_records backup restore_backup doctor status",
 }
 _MODULES = AREA_OF_OPERATION | {name: module for module, names in _APART.items() for name in names.split()}
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from runlore.daemon.operations.sessions import SessionActs
     from runlore.daemon.operations.skills import SkillActs
     from runlore.daemon.operations.trials import TrialActs
-    from runlore.daemon.operations.trying import TryActs
     from runlore.daemon.operations.upkeep import UpkeepActs
     from runlore.daemon.operations.worth import WorthActs
     from runlore.domain.access import Caller
@@ -63,7 +61,6 @@ if TYPE_CHECKING:
         LibraryActs,
         AgentActs,
         RolloutActs,
-        TryActs,
         HookActs,
     ):
         """Each act is one transaction, and with an idempotency key one effect (`acts`)."""
