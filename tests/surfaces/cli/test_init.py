@@ -20,7 +20,7 @@ from tests.surfaces.at_terminal import CTRL_C, CTRL_D, Seen, here
 from tests.surfaces.cli.first_minute import RULE, WIDTHS, fill, play, recording
 from tests.surfaces.cli.test_connect import agents_files
 from tests.surfaces.command_line import Runlore
-from tests.surfaces.transcripts import add_turns
+from tests.surfaces.transcripts import add_turns, write_session
 
 pytestmark = pytest.mark.req("INT-5", "SUR-7")
 
@@ -105,6 +105,23 @@ def test_who_says_no_to_everything_has_changed_nothing(machine: Runlore, clean_h
     # Only a question stands in one line with its answer, and a name is never cut.
     wide = [line for line in seen.text.splitlines() if len(line) > NARROW]
     assert all("]: " in line or "runlore" in line for line in wide), wide
+
+
+@pytest.mark.req("VAL-1")
+def test_it_tells_what_was_said_again(machine: Runlore, clean_home: Path) -> None:
+    assert "say again" not in machine.text("init", columns=120)
+    folder = next(clean_home.rglob("push.jsonl")).parent
+    for number in (1, 2):
+        said = f"Mend case {number} of the import. Please always make small commits."
+        began_at = START + timedelta(days=number)
+        write_session(
+            folder, f"case-{number}", [(said, [("make check", "all passed", 0)])], began_at=began_at
+        )
+
+    text = machine.text("init", columns=120)
+
+    assert "What you had to say again: 1 thing" in text
+    assert "“Please always make small commits.”  (2 sessions since" in text
 
 
 def test_without_a_terminal_it_says_what_it_would_do_and_does_nothing(

@@ -25,7 +25,7 @@ from runlore.domain.statements.ranks import Rank, confidence_reasons, rank_of, s
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.taint import Provenance
 from runlore.domain.text.excerpt import excerpt
-from runlore.domain.worth.repeats import Repeats, find_repeats
+from runlore.domain.worth.repeats import Repeats
 
 _TITLE = "What your sessions teach"
 _UNREAD_SHOWN_MAX = 200
@@ -41,7 +41,7 @@ _GLANCE_OPEN_MAX = 12
 
 def page(findings: LearnFindings, *, made_at: datetime, is_stored: bool) -> str:
     """The whole page as a text. `is_stored` says whether the suggestions wait in a store."""
-    repeats = _find_repeats(findings)
+    repeats = findings.repeats
     body = element(
         "body",
         element("a", text("Skip to what was found"), href="#suggestions", class_="skip"),
@@ -141,12 +141,6 @@ def _day(day: date) -> str:
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "-"
-
-
-def _find_repeats(findings: LearnFindings) -> Repeats:
-    runs = findings.heard.runs
-    opened_at = {run.run_id: run.started_at for run in runs if run.started_at is not None}
-    return find_repeats((said for run in runs for said in run.said), opened_at)
 
 
 def _said_again(repeats: Repeats) -> Markup:

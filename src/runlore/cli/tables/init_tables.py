@@ -10,6 +10,7 @@ from runlore.cli.tables.service_tables import agent_text, number_at
 from runlore.cli.tables.table_cells import plural, short_path
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain.lazy import dataclass
+from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import JsonValue
 from runlore.domain.statements.ranks import sessions_of
 from runlore.domain.suggestion import Suggestion
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from runlore.cli.tables.learn_tables import DryRun
     from runlore.daemon.connected_agents import ConnectedAgent, FileChange
     from runlore.domain.runs.transcript import TranscriptSource
+    from runlore.domain.worth.repeats import Repeat
     from runlore.ports.operations import Status
 
 _SUGGESTIONS_SHOWN = 3
-_STATEMENTS_SHOWN = 5
+_STATEMENTS_SHOWN, _REPEATS_SHOWN = 5, 3
 _NAMES_SHOWN = 4
 _MEGABYTE = 1024**2
 _TEXT = (Column(wraps=True),)
@@ -232,8 +234,21 @@ def _show_teaches(state: MachineState, teaches: "DryRun") -> None:
         often = f"  ({plural(sessions, 'session')})" if sessions > 1 else ""
         _show_text(f"“{excerpt(record.summary, DESCRIPTION_CHARS_MAX)}”{often}", indent=2)
     _show_more(len(statements) - _STATEMENTS_SHOWN)
+    _show_repeats(findings.repeats.items)
     if not findings.suggestions and not statements:
         say("They teach nothing yet: nothing was repeated, corrected or asked for often enough.")
+
+
+def _show_repeats(found: "Sequence[Repeat]") -> None:
+    """What a memory would have spared them."""
+    if found:
+        say("")
+        say(f"What you had to say again: {plural(len(found), 'thing')}", "bold")
+    for each in found[:_REPEATS_SHOWN]:
+        told = redact_text(each.text).text
+        since = f"{plural(len(each.session_ids), 'session')} since {each.first_at:%-d %B %Y}"
+        _show_text(f"“{excerpt(told, DESCRIPTION_CHARS_MAX)}”  ({since})", indent=2)
+    _show_more(len(found) - _REPEATS_SHOWN)
 
 
 def _show_suggestions(found: Sequence[Suggestion]) -> None:

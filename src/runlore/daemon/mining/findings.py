@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import Step
@@ -15,6 +16,7 @@ from runlore.domain.runs.transcript import ReadCounts, TranscriptSource
 from runlore.domain.session import SessionId
 from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.suggestion import Suggestion
+from runlore.domain.worth.repeats import Repeats, find_repeats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +155,13 @@ class LearnFindings:
     heard: Heard = field(default_factory=Heard)
     # The candidates that come of what users say, those that are shown first before the others.
     statements: tuple[Record, ...] = ()
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        """What was said in several of these sessions."""
+        runs = self.heard.runs
+        opened_at = {run.run_id: run.started_at for run in runs if run.started_at is not None}
+        return find_repeats((said for run in runs for said in run.said), opened_at)
 
     def beyond_retention(self, policy: RunMemoryPolicy, now: datetime) -> int:
         """Of how many runs no memory would be kept."""
