@@ -27,6 +27,8 @@ _TEXTS = {
     "log_mb_max": "how large the daemon's log grows before another one is begun",
     "logs_kept": "how many of these logs are kept",
     "answer_days": "how long an idempotency key is remembered with its answer",
+    "backup_hours": "how many hours lie between two backups that the daemon makes and proves; 0: none",
+    "backups_kept": "how many of the backups that the daemon makes are kept, the newest",
 }
 
 _PAGE = """# The run-memory and retention policies

@@ -42,6 +42,7 @@ from scripts.api_page import api_page
 from scripts.detectors_page import detectors_page
 from scripts.events_page import events_page
 from scripts.matching_page import matching_page
+from scripts.metrics_page import metrics_page
 from scripts.pipeline_page import pipeline_page
 from scripts.policies_page import policies_page
 from scripts.policy_page import policy_page
@@ -77,6 +78,7 @@ def pages() -> dict[Path, str]:
     """Every generated page with its text."""
     return {
         REFERENCE / "records.md": records_page(),
+        REFERENCE / "metrics.md": metrics_page(GENERATED),
         REFERENCE / "commands.md": commands_page(),
         REFERENCE / "errors.md": errors_page(),
         REFERENCE / "api.md": api_page(),

@@ -26,7 +26,7 @@ from runlore.flow.review.again import Requeueing
 from runlore.ports.store import Transaction
 
 if TYPE_CHECKING:
-    from runlore.daemon import exports, folder_staleness, overview
+    from runlore.daemon import exports, folder_staleness, overview, scheduled_backups
     from runlore.flow import outcomes, reactions
     from runlore.flow.capture import maintenance as upkeep
     from runlore.flow.pipeline import recurring
@@ -39,6 +39,7 @@ else:
     overview = LazyModule("runlore.daemon.overview")
     exports = LazyModule("runlore.daemon.exports")
     folder_staleness = LazyModule("runlore.daemon.folder_staleness")
+    scheduled_backups = LazyModule("runlore.daemon.scheduled_backups")
 
 # A daemon's start: what was given up is tried once more.
 BOOT = "boot"
@@ -194,6 +195,10 @@ def _enforce(parts: Parts, maintenance: "upkeep.Maintenance") -> None:
     )
     policy = kept.enforce()
     _look_daily(parts)
+    try:
+        scheduled_backups.back_up_when_due(parts, policy)
+    except RunloreError as error:
+        maintenance.report.leave(error)
     if policy.exports_kept:
         exports.Exports(parts.state_root).keep_newest(policy.exports_kept)
 

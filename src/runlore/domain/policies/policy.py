@@ -75,6 +75,8 @@ class RetentionPolicy:
     log_mb_max: int = 20
     logs_kept: int = 5
     answer_days: int = 30
+    backup_hours: int = 0
+    backups_kept: int = 7
 
 
 @JsonForm(document="Policy", omit_default=("remarks",))
@@ -126,6 +128,8 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "log_mb_max": (1, 10_000),
     "logs_kept": (1, 100),
     "answer_days": (1, 3_650),
+    "backup_hours": (0, 8_760),
+    "backups_kept": (1, 10_000),
 }
 
 
