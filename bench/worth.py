@@ -54,7 +54,7 @@ def main() -> None:
     print_table(("held back", "runs", "effect", *columns), rows)
     print(f"\nworlds that drift, {DRIFT_RUNS:,} runs, {DRIFT_PERCENT} % held back\n")
     drifting = [
-        (drift, f"{effect:+}", *judge(DRIFT_PERCENT, DRIFT_RUNS, effect, DRIFT_WORLDS, drift))
+        (drift, f"{effect:+}", *judge(DRIFT_PERCENT, DRIFT_RUNS, effect, DRIFT_WORLDS, drift=drift))
         for drift in DRIFTS
         for effect in EFFECTS
     ]
@@ -68,7 +68,7 @@ def main() -> None:
     )
 
 
-def judge(percent: int, runs: int, effect: int, worlds: int, drift: str = "none") -> tuple[str, ...]:
+def judge(percent: int, runs: int, effect: int, worlds: int, *, drift: str = "none") -> tuple[str, ...]:
     right = wrong = missed = 0
     width = 0.0
     strength, _ = DRIFTS[drift]
