@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -82,3 +83,25 @@ def test_what_is_not_durable_waits_for_no_disk(tmp_path: Path, monkeypatch: pyte
 
     atomic_write(str(path), lambda file: file.write(b"newer"))
     assert (path.read_bytes(), len(synced)) == (b"newer", 2)
+
+
+@pytest.mark.req("PRF-3")
+def test_the_content_is_synced_before_it_has_its_name_and_the_name_before_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, rename = os.fsync, os.rename
+
+    def sync(file: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "file")
+        fsync(file)
+
+    def move(old: str, new: str) -> None:
+        done.append("name")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "rename", move)
+    atomic_write(str(tmp_path / "index"), lambda file: file.write(b"new"))
+
+    assert done == ["file", "name", "folder"]

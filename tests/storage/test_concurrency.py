@@ -1,7 +1,7 @@
 """Many at once: one wins, nobody spoils another's write, and acknowledged is written."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -176,6 +176,37 @@ def test_what_a_member_wrote_is_seen_by_the_next_and_undone_alone(
         futures[2].result()
 
     assert stored(store) == [first.record, last.record]
+
+
+@pytest.mark.req("OPS-4", "PRF-4")
+def test_who_is_done_first_is_told_no_sooner_than_the_batch_is_committed(sqlite_place: SqlitePlace) -> None:
+    store = sqlite_place.open()
+    entered, joined, go_on, end = (threading.Event() for _ in range(4))
+
+    def begin() -> None:
+        with store.transaction() as tx:
+            tx.write([proposed(fact())])
+            entered.set()
+            assert go_on.wait(PATIENCE_S)
+
+    def join() -> None:
+        with store.transaction():
+            joined.set()
+            assert end.wait(PATIENCE_S)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(begin)
+        assert entered.wait(PATIENCE_S)
+        second = pool.submit(join)
+        _until_waiting(store, 1)
+        go_on.set()
+        assert joined.wait(PATIENCE_S)
+        is_told, is_kept = bool(wait([first], timeout=0.2).done), bool(stored(store))
+        end.set()
+        first.result()
+        second.result()
+
+    assert is_kept or not is_told
 
 
 @pytest.mark.req("OPS-4")

@@ -92,5 +92,6 @@ class ScrubNotes:
 
 
 def _remove(note: str) -> None:
-    with suppress(FileNotFoundError):
+    # One that a failing disk keeps is no harm: the next start scrubs once more.
+    with suppress(OSError):
         os.unlink(note)
