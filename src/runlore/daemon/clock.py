@@ -56,7 +56,6 @@ class Readings:
         return Readings(certain_at=self.certain_at, read_at=read or wall)
 
     def in_milliseconds(self) -> "Readings":
-        """As they can be noted."""
         read = None if self.read_at is None else truncate(self.read_at)
         return Readings(certain_at=truncate(self.certain_at), read_at=read)
 

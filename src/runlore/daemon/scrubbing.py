@@ -35,7 +35,6 @@ class ScrubNotes:
 
     @contextmanager
     def after(self, store: Store) -> Iterator[Erasing]:
-        """Scrub the store after what is done inside."""
         note = self._write_note()
         erasing = Erasing()
         try:

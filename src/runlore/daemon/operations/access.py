@@ -123,7 +123,6 @@ class AccessActs(Bound):
 def read_all(
     ask: Callable[[ops.AuditRequest], ops.AuditPage], request: ops.AuditRequest
 ) -> Iterator[AuditEvent]:
-    """Every page from a request on."""
     cursor = request.cursor
     while True:
         page = ask(replace(request, limit=limits.LIST_LIMIT_MAX, cursor=cursor))

@@ -144,7 +144,6 @@ class Sieve:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more would be kept."""
         return len(self._kept) >= self._cap
 
     def result(self) -> Sieved:

@@ -175,7 +175,6 @@ def inert_spans(text: str) -> list[Span]:
 
 
 def is_labelled(sentence: str) -> bool:
-    """Whether a sentence opens with a label."""
     return bool(_marks(sentence, (), (0, len(sentence))))
 
 
@@ -321,7 +320,6 @@ def _refers_back(text: str) -> bool:
 
 
 def is_task(line: str) -> bool:
-    """Whether a line goes on with the task."""
     first = line.casefold().split(maxsplit=1)[:1]
     return bool(first) and first[0].strip(",.:;!") in TASK_WORDS
 
@@ -332,7 +330,6 @@ def _last_word(text: str) -> str:
 
 
 def _strip_emphasis(text: str) -> str:
-    """Without the emphasis that encloses all of it."""
     for mark in ("***", "**", "__", "*", "_"):
         if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):
             inner = text[len(mark) : -len(mark)]

@@ -66,14 +66,12 @@ class Candidate:
 
     @property
     def has_words(self) -> bool:
-        """Whether words have a part in its score."""
         return (self.score or 0) > self.meaning
 
 
 def eligible(
     candidates: Iterable[Candidate], now: datetime, *, overruled: Collection[RecordId] = ()
 ) -> list[Candidate]:
-    """Those that a prompt may see."""
     found = list(candidates)
     shadowed = shadowed_by((candidate.record for candidate in found), now)
     return [

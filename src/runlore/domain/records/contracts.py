@@ -69,7 +69,6 @@ def check_summary(summary: str) -> str:
 
 
 def check_confidence(confidence: int) -> int:
-    """A whole number from 0 to 100."""
     if not _is_whole(confidence) or not 0 <= confidence <= limits.CONFIDENCE_MAX:
         raise Invalid(
             f"confidence is {confidence}, not a whole number from 0 to {limits.CONFIDENCE_MAX}",

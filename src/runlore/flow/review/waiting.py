@@ -101,7 +101,6 @@ class Inbox:
         return tuple(found), None
 
     def counts(self) -> dict[str, int]:
-        """How many there are of each kind."""
         clashing = [item for item in self._clashes if _is_waiting(item)]
         escalated = sum(item.record.policy_decision in _ESCALATED for item in clashing)
         all_escalated = self._records.count_lines(replace(self._where, decisions=_ESCALATED))
