@@ -13,8 +13,8 @@ from pydantic_ai.messages import ToolCallPart
 from runlore.domain import limits
 from runlore.domain.agent.conversation import AssistantSaid, ToolCall
 from runlore.models.chat import read_arguments, read_calls
+from runlore.models.http import NotStreamed, StreamRecording
 from runlore.models.message_conversion import split_half, writable
-from runlore.models.stream_recording import NotStreamed, StreamRecording
 
 pytestmark = pytest.mark.req("AGT-2")
 

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from runlore.models.sentence_encoder import HEADS, encode
+from runlore.models.embedding_local import HEADS, encode
 
 pytestmark = pytest.mark.req("RET-8")
 

@@ -49,7 +49,14 @@ from runlore.models.failures import (
     too_long,
     turn_failure,
 )
-from runlore.models.http import UnreadableAnswer, http_client
+from runlore.models.http import (
+    CURRENT,
+    RequestBody,
+    StreamRecording,
+    TextDelta,
+    UnreadableAnswer,
+    http_client,
+)
 from runlore.models.loop_thread import GRACE_S, LoopClosed, LoopThread
 from runlore.models.message_conversion import (
     has_thoughts,
@@ -63,7 +70,6 @@ from runlore.models.message_conversion import (
     writable,
 )
 from runlore.models.model_choice import closing_failure
-from runlore.models.stream_recording import CURRENT, RequestBody, StreamRecording, TextDelta
 from runlore.models.structured_answer import usage_of
 from runlore.ports.chat import Cancelled, ChatListener, ChatReply, ChatTurn
 from runlore.ports.model import ModelFailure, Provider, ProviderKind, TokenUsage

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from pydantic_ai import exceptions as theirs
 
 from runlore.domain import limits
-from runlore.models.http import Redirected, UnreadableAnswer
-from runlore.models.stream_recording import NotStreamed, StreamRecording
+from runlore.models.http import NotStreamed, Redirected, StreamRecording, UnreadableAnswer
 from runlore.models.structured_answer import no_answer
 from runlore.ports.model import ModelFailure, Provider
 
