@@ -27,7 +27,7 @@ from runlore.domain.project import PROJECT_FILE
 from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.record import JsonObject
 from runlore.hook import HOOKS_VARIABLE
-from runlore.models.model_choice import closing_failure
+from runlore.models.model_choice import closing_failure, late_failure
 from runlore.models.structured_answer import IN_WORDS, StructuredAnswer, no_answer, read_answer
 from runlore.ports.model import ModelFailure, Provider, TokenUsage
 
@@ -301,22 +301,13 @@ def _read_output(pipe: int, asked: str, deadline: float) -> bytes:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
             if not selector.select(max(0.0, deadline - time.monotonic())):
-                raise _late(asked)
+                raise late_failure(asked)
             block = os.read(pipe, _READ_BYTES)
             if not block:
                 return bytes(received)
             received += block
             if len(received) > limits.MODEL_ANSWER_BYTES_MAX:
                 raise no_answer(asked, f"it is longer than {limits.MODEL_ANSWER_BYTES_MAX} bytes")
-
-
-def _late(asked: str) -> ModelFailure:
-    return ModelFailure(
-        f"{asked} did not answer in time",
-        code="model.timeout",
-        hint="try again later, or raise the timeout_s of the policy",
-        passes=True,
-    )
 
 
 def _await_end(process: "subprocess.Popen[bytes]", asked: str, deadline: float) -> None:
@@ -326,7 +317,7 @@ def _await_end(process: "subprocess.Popen[bytes]", asked: str, deadline: float) 
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
         left_s = deadline - time.monotonic()
         if left_s <= 0:
-            raise _late(asked)
+            raise late_failure(asked)
         time.sleep(min(pause_s, left_s))
         pause_s = min(2 * pause_s, _LOOK_AGAIN_S)
 

@@ -11,6 +11,7 @@ from pydantic_ai import exceptions as theirs
 
 from runlore.domain import limits
 from runlore.models.http import NotStreamed, Redirected, StreamRecording, UnreadableAnswer
+from runlore.models.model_choice import late_failure
 from runlore.models.structured_answer import no_answer
 from runlore.ports.model import ModelFailure, Provider
 
@@ -47,12 +48,7 @@ def failure_of(error: Exception, provider: Provider, name: str) -> ModelFailure:
     if refused := _unreadable_failure(error, provider, asked):
         return refused
     if isinstance(error, theirs.ModelTimeoutError | theirs.ModelRequestTimeout | TimeoutError):
-        return ModelFailure(
-            f"{asked} did not answer in time",
-            code="model.timeout",
-            hint="try again later, or raise the timeout_s of the policy",
-            passes=True,
-        )
+        return late_failure(asked)
     if isinstance(error, theirs.ModelConnectionError):
         return ModelFailure(
             f"the connection to {asked} failed{_phase(error)}",

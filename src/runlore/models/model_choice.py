@@ -74,5 +74,14 @@ class ModelChoice:
         return provider, name
 
 
+def late_failure(asked: str) -> ModelFailure:
+    return ModelFailure(
+        f"{asked} did not answer in time",
+        code="model.timeout",
+        hint="try again later, or raise the timeout_s of the policy",
+        passes=True,
+    )
+
+
 def closing_failure() -> ModelFailure:
     return ModelFailure("Runlore is being closed", code="model.failed", hint="ask again once it runs")

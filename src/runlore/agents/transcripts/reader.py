@@ -78,9 +78,8 @@ class LineParser(Protocol):
         ...
 
 
-@runtime_checkable
-class LineReader(Protocol):
-    """Reads transcripts of one agent that are files of lines."""
+class TranscriptReader(Protocol):
+    """What both kinds of readers know."""
 
     @property
     def agent(self) -> TranscriptAgent:
@@ -92,23 +91,19 @@ class LineReader(Protocol):
         its path (without `.gz`)."""
         ...
 
+
+@runtime_checkable
+class LineReader(TranscriptReader, Protocol):
+    """Reads transcripts of one agent that are files of lines."""
+
     def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
         """Begin to read, at the start or at a position: the assembly knows what is carried."""
         ...
 
 
 @runtime_checkable
-class DocumentReader(Protocol):
+class DocumentReader(TranscriptReader, Protocol):
     """Reads transcripts of one agent that can only be read as a whole."""
-
-    @property
-    def agent(self) -> TranscriptAgent:
-        """Whose transcripts these are."""
-        ...
-
-    def recognises(self, head: bytes, path: str) -> bool:
-        """As of a LineReader."""
-        ...
 
     def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
         """Tell all of it into the assembly, yielding after each message."""
