@@ -147,8 +147,8 @@ obeys them and a judge that says yes. One run, of a sample of eight texts each w
 | the same, set aside (6 at the first look) | 30 | 1 | 0 |
 
 Of honest statements 100 of 100 reach a prompt, also behind a page of hostile text. Listening for words takes
-31 % of importing sessions; a run of 1 MB takes 0.3 s of CPU, one of 16 MB no more, a gigabyte in runs of a
-megabyte 5 minutes.
+17 % of importing sessions (22 % before each text was read once, in one run); a run of 1 MB takes 0.15 s
+of CPU, one of 16 MB no more, a gigabyte in runs of a megabyte 3 minutes.
 """
 KNOWN_AGAIN = """\
 
@@ -166,7 +166,7 @@ into, `gh`. Of package managers, of `git pull`, and of a call that runs other co
 (`git pull && git status`) nothing is: the working folder's own words would be outside's ever after.
 
 At most 20,000 of a run and 500,000 in all are kept, for a year; then the oldest go. That is about 25 MB in
-SQLite at most, however much is read. A megabyte of text takes about half a second of CPU, and one run is
+SQLite at most, however much is read. A megabyte of text takes about a fifth of a second, and one run is
 listened to for about that much. They are hashes and no secrets: whoever has the store can try whether a
 phrase is among them. `runlore learning revoke-matching --origin SOURCE` takes back everything that names an
 origin or has words first seen there, what waits too, after showing it; `runlore learning clear-origin SOURCE`

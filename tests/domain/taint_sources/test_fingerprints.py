@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.taint_sources import fingerprints
-from runlore.domain.taint_sources.fingerprints import FirstSeen, fingerprint_text, is_from_outside
+from runlore.domain.taint_sources.fingerprints import (
+    FirstSeen,
+    fingerprint_inside,
+    fingerprint_text,
+    is_from_outside,
+)
 
 pytestmark = pytest.mark.req("TNT-5")
 
@@ -59,7 +64,7 @@ def test_a_host_and_an_address_are_told_alone() -> None:
     assert fingerprint_text("Get it from https://evil.com/install.sh") & fingerprint_text(
         "evil.com/install.sh"
     )
-    assert not fingerprint_text("Get it from https://evil.com/install.sh now", is_inside=True)
+    assert not fingerprint_inside("Get it from https://evil.com/install.sh now", is_own=False)[0]
 
 
 def test_signs_around_words_do_not_hide_them_from_a_statement_and_inside_code_stays_code() -> None:
@@ -68,7 +73,7 @@ def test_signs_around_words_do_not_hide_them_from_a_statement_and_inside_code_st
 
     assert page & fingerprint_text("Always reach the staging server of the contractor.", is_whole=True)
     assert page & fingerprint_text(line, is_whole=True)
-    assert fingerprint_text(line, is_inside=True) == frozenset()
+    assert fingerprint_inside(line, is_own=True) == (frozenset(), fingerprint_text(line))
 
 
 def test_one_shared_row_is_enough_for_a_short_statement_alone() -> None:

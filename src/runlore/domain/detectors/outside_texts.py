@@ -22,6 +22,7 @@ from runlore.domain.taint_sources.calls import (
 from runlore.domain.taint_sources.fingerprints import (
     FINGERPRINTS_PER_RUN_MAX,
     READ_CHARS_MAX,
+    fingerprint_inside,
     fingerprint_path,
     fingerprint_place,
     fingerprint_text,
@@ -95,15 +96,21 @@ class OutsideTexts:
         if source:
             self.outside.setdefault(source, set()).update(self._read(text) - self._own)
             return
-        self.inside.append((number, self._read(text, is_inside=True)))
-        if not self._calls and not self.outside:
-            self._own |= self._read(text)
+        inside, own = fingerprint_inside(text, is_own=not self._calls and not self.outside)
+        self._spend(text, inside)
+        self.inside.append((number, inside))
+        if own:
+            self._spend(text, own)
+            self._own |= own
 
-    def _read(self, text: str, *, is_whole: bool = False, is_inside: bool = False) -> frozenset[int]:
-        """The fingerprints of a text; one that has few costs its characters, as many as are read."""
-        found = fingerprint_text(text, is_whole=is_whole, is_inside=is_inside)
-        self._room -= max(len(found), min(len(text), READ_CHARS_MAX) // CHARS_A_FINGERPRINT)
+    def _read(self, text: str, *, is_whole: bool = False) -> frozenset[int]:
+        found = fingerprint_text(text, is_whole=is_whole)
+        self._spend(text, found)
         return found
+
+    def _spend(self, text: str, found: frozenset[int]) -> None:
+        """A text that has few fingerprints costs its characters, as many as are read."""
+        self._room -= max(len(found), min(len(text), READ_CHARS_MAX) // CHARS_A_FINGERPRINT)
 
 
 def _texts_in(value: JsonValue) -> Iterator[str]:

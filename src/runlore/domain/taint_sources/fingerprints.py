@@ -8,9 +8,10 @@ found anywhere. Case and punctuation do not matter.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from hashlib import blake2b
+from itertools import islice
 from posixpath import join, normpath
 
 from runlore.domain.lazy import dataclass
@@ -30,6 +31,7 @@ SHORT_FINGERPRINTS_MAX, SHARED_MIN, SHARED_PART = 12, 3, 5
 _NOTHING = 2**63
 # One such sign in so many characters is still prose.
 CHARS_A_CODE_SIGN = 40
+_PROSE, _PLAIN_TOO, _CODE_ALONE = range(3)
 _CODE = re.compile(r"[{}()\[\];=<>_|\\$&%@#~^]|\w[./:]\w|\d{3}")
 # A line with so many plain words says something, whatever signs stand around them.
 PLAIN_WORDS_MIN = 6
@@ -40,6 +42,8 @@ _ADDRESS = re.compile(
     r"(?:(?:https?://(?:www\.)?|\bwww\.)((?:[a-z0-9-]{1,63}\.){1,6}[a-z]{2,24}\b)"
     r"|\b((?:[a-z0-9-]{1,63}\.){1,6}(?:com|org|xyz)\b))(/[^\s\"'<>)\]},]{0,200})?"
 )
+# What every address has, as a line without any shows at once.
+_ADDRESS_MARKS = ("http", "www.", ".com", ".org", ".xyz")
 _SENTENCE = re.compile(r"words first seen in (.+) on \d{4}-\d{2}-\d{2}")
 # Everybody names these: they tell nothing of where a text is from.
 _COMMON_HOSTS = frozenset(
@@ -70,17 +74,38 @@ def origin_in(source: str) -> str:
     return found[1] if found else source
 
 
-def fingerprint_text(text: str, *, is_whole: bool = False, is_inside: bool = False) -> frozenset[int]:
-    """The fingerprints of a text; with `is_whole` those of every row, as a short text is asked after. With
-    `is_inside` those that a result from inside is asked after: neither code nor an address decides there."""
-    folded = unicodedata.normalize("NFKC", text[:READ_CHARS_MAX]).casefold()
+def fingerprint_text(text: str, *, is_whole: bool = False) -> frozenset[int]:
+    """The fingerprints of a text; with `is_whole` those of every row, as a short text is asked after."""
+    folded = _fold(text)
+    told = _fingerprint(_passages(_judge_lines(folded), _PLAIN_TOO), is_whole=is_whole)
+    return told | {*_addresses(folded)}
+
+
+def fingerprint_inside(text: str, *, is_own: bool) -> tuple[frozenset[int], frozenset[int]]:
+    """What a result from inside is asked after, where neither code nor an address decides; where it `is_own`,
+    what it is known by as well, read once for both."""
+    folded = _fold(text)
+    lines = [*_judge_lines(folded, has_plain=is_own)]
+    prose = [*_passages(lines, _PROSE)]
+    inside = _fingerprint(prose)
+    if not is_own:
+        return inside, frozenset()
+    told = [*_passages(lines, _PLAIN_TOO)]
+    return inside, (inside if told == prose else _fingerprint(told)) | {*_addresses(folded)}
+
+
+def _fold(text: str) -> str:
+    text = text[:READ_CHARS_MAX]
+    return (text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
+
+
+def _fingerprint(passages: Iterable[str], *, is_whole: bool = False) -> frozenset[int]:
     kept: set[int] = set()
-    for passage in _passages(folded, PLAIN_WORDS_MIN if not is_inside else READ_CHARS_MAX):
+    for passage in passages:
         hashes = [*_rows(_WORD.findall(passage))]
-        rows = hashes if is_whole or len(hashes) < WINDOW else map(min, hashes, hashes[1:], hashes[2:])
-        kept.update(rows)
+        kept.update(hashes if is_whole or len(hashes) < WINDOW else map(min, hashes, hashes[1:], hashes[2:]))
     kept.discard(_NOTHING)
-    return frozenset(kept if is_inside else kept | {*_addresses(folded)})
+    return frozenset(kept)
 
 
 def fingerprint_path(path: str, folder: str) -> int:
@@ -103,13 +128,30 @@ def _whole_path(path: str, folder: str) -> str:
     return normpath(join(folder, path.removeprefix("file://")))
 
 
-def _passages(folded: str, plain_min: int) -> Iterator[str]:
-    """The lines in a row that are prose, or have so many plain words: code, paths and tables are the same in
-    many places."""
-    prose: list[str] = []
+def _judge_lines(folded: str, *, has_plain: bool = True) -> Iterator[tuple[int, str]]:
+    """Each line: code, paths and tables, which are the same in many places, or prose, or plain words too."""
     for line in folded.splitlines():
-        is_prose = len(_CODE.findall(line)) * CHARS_A_CODE_SIGN <= len(line)
-        if is_prose or len(_PLAIN.findall(line)) >= plain_min:
+        if _is_prose(line):
+            yield _PROSE, line
+        elif has_plain and len(line.split(None, PLAIN_WORDS_MIN)) >= PLAIN_WORDS_MIN:
+            yield _PLAIN_TOO if len(_PLAIN.findall(line)) >= PLAIN_WORDS_MIN else _CODE_ALONE, line
+        else:
+            yield _CODE_ALONE, line
+
+
+def _is_prose(line: str) -> bool:
+    """Whether a line has few signs of code; it is given up at the one that is too many."""
+    most = len(line) // CHARS_A_CODE_SIGN
+    if not most:
+        return _CODE.search(line) is None
+    return next(islice(_CODE.finditer(line), most, None), None) is None
+
+
+def _passages(lines: Iterable[tuple[int, str]], most: int) -> Iterator[str]:
+    """The lines in a row that say something."""
+    prose: list[str] = []
+    for kind, line in lines:
+        if kind <= most:
             prose.append(line)
         elif prose:
             yield " ".join(prose)
@@ -136,7 +178,8 @@ def _rows(words: list[str]) -> Iterator[int]:
 
 
 def _addresses(folded: str) -> Iterator[int]:
-    for found in _ADDRESS.finditer(folded):
+    marked = [line for line in folded.splitlines() if any(mark in line for mark in _ADDRESS_MARKS)]
+    for found in _ADDRESS.finditer("\n".join(marked)):
         host, path = found[1] or found[2], (found[3] or "").rstrip("/.,;:")
         if host not in _COMMON_HOSTS:
             yield _hash(host)
@@ -144,5 +187,10 @@ def _addresses(folded: str) -> Iterator[int]:
             yield _hash(host + path)
 
 
+_BLANK = blake2b(digest_size=8, person=b"origin")
+
+
 def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8, person=b"origin").digest(), signed=True)
+    hashed = _BLANK.copy()
+    hashed.update(text.encode())
+    return int.from_bytes(hashed.digest(), signed=True)
