@@ -1,7 +1,7 @@
 """`runlore inbox`: all that waits for a person, one after the other at a terminal, else as a list.
 
 An answer at the terminal is carried out when the next one is given, or at the end; until then `u` takes it
-back, whatever it was. The store is free while a person reads.
+back, whatever it was. The store is free while a person reads. Background work is done at the end.
 """
 
 import os
@@ -82,7 +82,18 @@ _HELP = (
     " s leaves an item for later. After that `runlore memory rollback ID` takes back what is in use, and with"
     " --restore what it replaced is in use again; what was turned down can only be said again."
 )
-KindsOption = Annotated[frozenset[InboxKind], options.any_of("--kind KIND", InboxKind, "kind")]
+# What people call the kinds that have other names in the API, which are taken too.
+_CALLED = {"memory": InboxKind.CANDIDATE, "skill": InboxKind.SUGGESTION, "job": InboxKind.DEAD_LETTER}
+_CALLED_BY = {kind: name for name, kind in _CALLED.items()}
+KindsOption = Annotated[
+    frozenset[InboxKind],
+    option(
+        "--kind KIND",
+        f"Only this kind: {', '.join(_CALLED_BY.get(kind, kind) for kind in InboxKind)}. Repeatable.",
+        lambda text: _CALLED.get(text) or options.word(InboxKind, text, "kind"),
+        completes=tuple(_CALLED_BY.get(kind, str(kind)) for kind in InboxKind),
+    ),
+]
 
 
 def inbox(
@@ -98,9 +109,10 @@ def inbox(
     it is printed as a list.
     """
     request = ops.InboxRequest(kinds=kinds, limit=page.limit, cursor=page.cursor)
-    with call.operations() as operations:
+    asks = is_terminal() and not call.as_json and not list_only
+    with call.operations(works_last=not asks) as operations:
         found = operations.inbox(request)
-    if found.items and is_terminal() and not call.as_json and not list_only:
+    if found.items and asks:
         Deciding(call, request, found).go()
         return
     call.answer(answers.write(found), lambda: _show_list(found, kinds))
@@ -264,7 +276,7 @@ class Deciding:
         if self._cursor is None:
             return False
         request = ops.InboxRequest(kinds=self._request.kinds, limit=_PAGE, cursor=self._cursor)
-        with self._call.operations() as operations:
+        with self._call.operations(works_last=False) as operations:
             more = operations.inbox(request)
         self._queue += more.items
         self._cursor = more.next_cursor
@@ -292,7 +304,7 @@ class Deciding:
         if pending is None:
             return
         try:
-            with self._call.operations() as operations:
+            with self._call.operations(works_last=False) as operations:
                 _carry_out(operations, _bring_up_to_date(operations, pending))
         except RunloreError as error:
             say(f"   Not done: {error.sentence} [{error.code}]", "red")
@@ -307,7 +319,7 @@ class Deciding:
     def _show(self, item: InboxItem, place: int) -> None:
         say("")
         say(f"{place + 1:,} of {max(self._total, len(self._queue)):,}  {_WORDS[item.kind][0]}", "bold")
-        with self._call.operations() as operations:
+        with self._call.operations(works_last=False) as operations:
             try:
                 self._shown = _SHOW.get(item.kind, _show_record)(self._call, operations, item)
             except Unavailable:

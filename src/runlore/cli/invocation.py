@@ -52,11 +52,13 @@ class Invocation:
 
     @contextmanager
     def operations(
-        self, *, mounts_follow: bool = True, learns_s: float | None = None
+        self, *, mounts_follow: bool = True, works_last: bool = True, learns_s: float | None = None
     ) -> Iterator["Operations"]:
         """The operations: of a Runlore elsewhere, of the daemon of the state root, or embedded on it."""
         settings = self.settings()
-        with open_operations(settings, mounts_follow=mounts_follow, learns_s=learns_s) as operations:
+        with open_operations(
+            settings, mounts_follow=mounts_follow, works_last=works_last, learns_s=learns_s
+        ) as operations:
             yield operations
         if settings.url is None and not self.as_json:
             _tell_news(settings.state_root)
@@ -257,7 +259,8 @@ class _IdArguments:
         from runlore.cli.last_list import complete_id
 
         place = self._call.list_file()
-        with self._call.operations() as operations:
+        # The command itself opens it again.
+        with self._call.operations(works_last=False) as operations:
 
             def whole(kind: str, text: str) -> str:
                 return complete_id(operations, place, kind, text) or text

@@ -43,7 +43,7 @@ class Asking(Protocol):
 
     def settings(self) -> "Settings": ...
 
-    def operations(self, *, mounts_follow: bool = True) -> AbstractContextManager["Operations"]: ...
+    def operations(self, *, works_last: bool = True) -> AbstractContextManager["Operations"]: ...
 
 
 def offer(call: Asking, what: str) -> Iterator[Offer]:
@@ -54,7 +54,7 @@ def offer(call: Asking, what: str) -> Iterator[Offer]:
     settings = call.settings()
     if settings.url is None and not has_store(settings.state_root, settings.database_url):
         return
-    with suppress(RunloreError, OSError), call.operations(mounts_follow=False) as operations:
+    with suppress(RunloreError, OSError), call.operations(works_last=False) as operations:
         for name, about in _LISTS[what](operations):
             yield name, excerpt(" ".join(about.split()), _ABOUT_CHARS_MAX)
 

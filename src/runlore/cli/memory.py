@@ -52,6 +52,7 @@ def _any_waiting(operations: "ops.Operations", filters: ops.Filters) -> bool:
 
 
 @command(memory, "inspect")
+@command(memory, "show", hidden=True)
 @asks(record_tables.show_record)
 def get_record(
     record_id: options.RecordArgument,
@@ -69,7 +70,11 @@ def search(
     query: Annotated[str | None, argument("QUERY", "What to look for.")] = None,
     query_option: Annotated[str | None, option("--query TEXT", "The same as the argument.")] = None,
     include_stale: Annotated[
-        bool, option("--include-stale", "Search all states, active records first among equals.")
+        bool,
+        option(
+            "--include-stale",
+            "What was replaced or removed too, and what waits; what is in use comes first among equals.",
+        ),
     ] = False,
     limit: options.SearchLimitOption = limits.SEARCH_LIMIT_DEFAULT,
     explain: options.ExplainOption = False,
@@ -194,13 +199,13 @@ def rollback(
         bool, option("--restore", "Bring back what it had replaced, where nothing else replaces it.")
     ] = False,
 ) -> None:
-    """Tombstone an active record, and tell what can be restored."""
+    """Take back what is in use, and tell what can be restored."""
 
 
 @command(memory, "restore")
 @asks(lambda record: say(f"Restored {record.record_id}: {record.summary}"))
 def restore(target: options.DecisionOptions) -> None:
-    """Make a superseded record active again."""
+    """Put what was replaced in use again."""
 
 
 ThingId = NewType("ThingId", RecordId)

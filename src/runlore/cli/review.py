@@ -66,13 +66,13 @@ def confirm(
     *,
     accept_untrusted: options.AcceptOption = False,
     supersedes: Annotated[
-        RecordId | None, option("--supersedes ID", "The active record that this one replaces.")
+        RecordId | None, option("--supersedes ID", "What is in use and this one replaces.")
     ] = None,
     both_hold: options.BothHoldOption = (),
     standing: options.StandingOption = False,
     summary: Annotated[str | None, option("--summary TEXT", "Publish it with this text instead.")] = None,
 ) -> None:
-    """Make a waiting record active, and supersede what it replaces."""
+    """Use what waits, in place of what it replaces."""
     decision = replace(
         target.read(),
         summary=summary,

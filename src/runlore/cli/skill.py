@@ -1,8 +1,4 @@
-"""`runlore skill`: skills as they are kept, and what sessions suggest.
-
-The commands themselves are written in `library`, `importing`, `saving`, `curation`,
-`mounting` and `rollout`; `skill suggestions`, the review queue, is here.
-"""
+"""`runlore skill`: the names of its commands, most of which `skills/` holds; the review queue is here."""
 
 from typing import Annotated
 
@@ -21,6 +17,7 @@ skill = group("Skills: learned from sessions, kept, matched, mounted where agent
 suggestions = group("Suggested skills: the review queue.")
 command(skill, "list")(mounts_following(library.list_skills))
 command(skill, "view")(mounts_following(library.view))
+command(skill, "show", hidden=True)(mounts_following(library.view))
 command(skill, "match")(mounts_following(library.match))
 command(skill, "save")(saving.save)
 command(skill, "skip")(saving.skip)

@@ -44,18 +44,20 @@ def choose_settings(
 
 @contextmanager
 def open_operations(
-    settings: Settings, *, mounts_follow: bool = True, learns_s: float | None = None
+    settings: Settings, *, mounts_follow: bool = True, works_last: bool = True, learns_s: float | None = None
 ) -> Iterator["Operations"]:
     """The operations: over HTTP, through the socket of the daemon, or embedded where there is neither: then
-    mounted skills are brought up to date last, unless somebody only wants to look, and with `learns_s` skills
-    are learned here."""
+    mounted skills are brought up to date last, unless somebody only wants to look, background work is done,
+    unless it is opened again soon (not `works_last`), and with `learns_s` skills are learned here."""
     transport = (
         _daemon(settings.state_root) if settings.url is None else connect_to_url(settings.url, settings.token)
     )
     if transport is None:
         from runlore.daemon.wiring import open_embedded
 
-        with open_embedded(settings, mounts_follow=mounts_follow, learns_s=learns_s) as operations:
+        with open_embedded(
+            settings, mounts_follow=mounts_follow, works_last=works_last, learns_s=learns_s
+        ) as operations:
             yield operations
         return
     from runlore.client.remote import RemoteOperations

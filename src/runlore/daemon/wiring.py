@@ -289,13 +289,15 @@ def open_embedded(
     caller: Caller | None = None,
     *,
     mounts_follow: bool = True,
+    works_last: bool = True,
     learns_s: float | None = None,
 ) -> Iterator[Operations]:
     """The operations on the state root, without a daemon, under its lock.
 
-    Nobody else does the background work then: what needs no model is done last, as far as a moment goes. With
-    `learns_s` a model is asked too where skills are learned: for what earlier commands left beside this one,
-    and last for what this one found, for about so long.
+    Nobody else does the background work then: what needs no model is done last, as far as a moment goes; not
+    where it is opened again soon, by who waits between two questions (`works_last`). With `learns_s` a model
+    is asked too where skills are learned: for what earlier commands left beside this one, and last for what
+    this one found, for about so long.
     """
     parts = open_parts(settings, scanned_changes_max=_SCANNED_CHANGES_MAX)
     try:
@@ -304,6 +306,8 @@ def open_embedded(
         yield Application(parts, caller or local_operator(settings.state_root))
         # Nobody follows them any more, and what they did is remembered with the rest.
         parts.agent.close()
+        if not works_last:
+            return
         with suppress(Unavailable):
             if learns_s and parts.models.is_configured:
                 finish_learning(parts, within_s=learns_s)

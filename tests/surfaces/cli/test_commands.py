@@ -41,6 +41,7 @@ VALUE_MODULES = {
     *(
         f"runlore.domain.{name}"
         for name in (
+            "audit_feed",
             "records.audit",
             "errors",
             "record",
@@ -87,7 +88,7 @@ READ_FROM = {
     "runlore.domain.statements.conduct": {"may_stand"},
     "runlore.domain.statements.finding": {"OwnStatement"},
     "runlore.domain.statements.ranks": {"Rank", "confidence_reasons", "rank_of", "sessions_of"},
-    "runlore.domain.worth.repeats": {"Repeats", "find_repeats"},
+    "runlore.domain.worth.repeats": {"Repeat", "Repeats", "find_repeats"},
     "runlore.domain.privacy.redaction": {"redact_text"},
     "runlore.domain.project": {"FolderBinding", "FolderId", "folder_id", "project_name"},
 }
@@ -98,6 +99,8 @@ BELOW = {
         "runlore.api.serve",
         "runlore.console.pages",
         "runlore.daemon.process.daemon_lock",
+        "runlore.daemon.operations.access",
+        "runlore.daemon.token_file",
         "runlore.daemon.process.server",
         "runlore.daemon.process.sockets",
     ),

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from runlore.config.settings import Settings
 from runlore.daemon.clock import SystemClock
+from runlore.daemon.wiring import open_embedded
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
-from runlore.domain.record import JsonValue, Move, RecordId
+from runlore.domain.record import JsonValue, Kind, Move, RecordId
 from runlore.domain.records.audit import Act, apply_record_move
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
@@ -306,7 +308,8 @@ def test_a_list_of_one_kind_counts_that_kind_alone(embedded: Runlore) -> None:
     say_it(embedded, "Tea is at four")
     dead_job(embedded)
 
-    assert embedded.text("inbox", "--kind", "candidate").startswith("1 waits for you: 1 memory.\n")
+    for called in ("candidate", "memory"):
+        assert embedded.text("inbox", "--kind", called).startswith("1 waits for you: 1 memory.\n")
     assert embedded.text("inbox", "--kind", "conflict") == "None of that kind waits.\n"
 
 
@@ -356,3 +359,25 @@ def test_the_hint_below_the_list_names_something_that_can_be_used(embedded: Runl
     say_it(embedded, "Tea is at four")
 
     assert "`runlore memory review confirm @2` uses one" in embedded.text("inbox")
+
+
+def test_nobody_waits_between_two_questions_for_what_is_due_in_the_background(embedded: Runlore) -> None:
+    at = Settings(state_root=str(embedded.home))
+    with open_embedded(at, works_last=False) as operations:
+        for port in (8080, 8081):
+            operations.create_candidate(ops.NewCandidate(kind=Kind.FACT, content=f"The port is {port}"))
+
+    def count_due() -> int:
+        with open_embedded(at, works_last=False) as operations:
+            return len(operations.list_jobs())
+
+    seen: list[int] = []
+
+    def answer_yes() -> str:
+        seen.append(count_due())
+        return "y"
+
+    here(embedded, "inbox", answers=(answer_yes, answer_yes, answer_yes))
+
+    assert min(seen) > 0
+    assert count_due() == 0

@@ -239,3 +239,10 @@ def test_at_a_terminal_a_list_names_things_by_their_place_and_the_next_command_t
     assert "@1  " in listed
     assert not any(beginning in listed for beginning in ("rec_", "talk"))
     assert ("talk" if words[0] == "session" else "rec_") in shown
+
+
+def test_a_thing_is_shown_by_the_word_that_comes_to_mind(filled: Runlore) -> None:
+    shown = filled.json("memory", "show", filled.items("memory", "list")[0]["record_id"])
+
+    assert shown["summary"] == "We deploy on Fridays"
+    assert "show" not in filled.text("memory", "--help").split("Commands:")[1]
