@@ -156,7 +156,7 @@ def test_of_a_run_the_first_that_pass_are_saved_and_each_other_one_has_its_reaso
         waiting("a", "b", "c", "d", "a", "e", b=tainted), taken={"c"}, requires_model=False, most=2
     )
 
-    assert [each.is_saved for each in found] == [True, False, False, True, False, False]
+    assert [not each.against for each in found] == [True, False, False, True, False, False]
     assert [each.reason for each in found] == [
         "",
         Declined.TAINTED,
@@ -185,7 +185,7 @@ def test_what_is_saved_is_bounded_untainted_writable_and_has_a_name_of_its_own(
     rows = [stored(number, each) for number, each in enumerate(many)]
     found = decide_saving(rows, taken={"taken"}, requires_model=requires_model, most=most)
 
-    made = [each.stored.suggestion for each in found if each.is_saved]
+    made = [each.stored.suggestion for each in found if not each.against]
     names = [each.name for each in made]
     assert [each.stored for each in found] == rows
     assert len(made) <= most

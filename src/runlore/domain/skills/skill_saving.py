@@ -56,10 +56,6 @@ class SavingDecision:
     against: tuple[Declined, ...] = ()
 
     @property
-    def is_saved(self) -> bool:
-        return not self.against
-
-    @property
     def reason(self) -> str:
         return "; ".join(self.against)
 
