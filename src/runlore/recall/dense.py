@@ -46,8 +46,6 @@ _SELECTIONS_KEPT = 8
 
 @dataclass(frozen=True, kw_only=True)
 class StoredVectors:
-    """What a file holds; row, key and mark of a thing stand at the same place."""
-
     identity: str
     keys: list[str]
     marks: list[str]
@@ -136,8 +134,6 @@ class _Selection:
 
 @dataclass
 class _Names:
-    """The keys and marks of the rows, and the row of each key."""
-
     keys: list[str]
     marks: dict[str, str]
     row_of: dict[str, int]
@@ -178,7 +174,6 @@ class DenseVectors:
                 self._compact()
 
     def erase(self, keys: Iterable[str]) -> None:
-        """Remove these, and every row that was replaced."""
         with self._changing:
             for key in set(keys) & self._names.marks.keys():
                 del self._names.marks[key]
@@ -289,7 +284,6 @@ def load_stamped(path: str, identity: str) -> tuple[DenseVectors, str] | None:
 
 
 def _round_to_grid(vectors: Sequence[Vector]) -> NDArray[np.float32]:
-    """Vectors of length 1 in whole 2,048ths."""
     if len({len(vector) for vector in vectors}) != 1 or not len(vectors[0]):
         raise _unfit("has another dimension than the others")
     exact = np.asarray(vectors, dtype=np.float64)

@@ -38,14 +38,7 @@ from runlore.recall.keys import (
     unite,
 )
 from runlore.recall.search import IndexView, PassingCache, rank
-from runlore.recall.segment import (
-    Segment,
-    document_of,
-    group_postings,
-    impact_maxima,
-    seal,
-    sorted_keys,
-)
+from runlore.recall.segment import Segment, document_of, group_postings, impact_maxima, seal, sorted_keys
 from runlore.recall.visibility import LiveSegment
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -268,8 +261,6 @@ class FrozenIndex:
 
 
 class RankingIndex:
-    """Implements `ports.index.Index`."""
-
     def __init__(self, sizes: Sizes = DEFAULT_SIZES, *, parts: Sequence[LiveSegment] = ()) -> None:
         self._sizes = sizes
         self._view = IndexView(parts=tuple(parts))
@@ -335,7 +326,6 @@ class RankingIndex:
         return sum(part.live_size for part in view.parts) + len(view.tail)
 
     def _with(self, batch: Sequence[Record]) -> IndexView:
-        """The view after a batch: what it replaces is gone, what it holds is there."""
         newest: dict[RecordId, Record] = {}
         for record in batch:
             in_tail = self._view.tail.get(record.record_id)

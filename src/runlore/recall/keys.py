@@ -29,7 +29,6 @@ _CACHE_ENTRIES = 1 << 17
 
 
 def digest(text: str) -> bytes:
-    """The digest of a text; lone surrogates are text too."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest()
 
 

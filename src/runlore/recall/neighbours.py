@@ -27,7 +27,6 @@ _TENTHS = np.array([*reversed(NEIGHBOUR_TENTHS), *NEIGHBOUR_TENTHS], dtype=np.in
 
 
 def has_sessions(parts: Sequence[Visible], documents: Sequence[Document]) -> bool:
-    """Whether anything at all stands in a session."""
     return any(part.segment.session_key.size for part in parts) or any(
         session_of(document.record) for document in documents
     )
@@ -54,7 +53,6 @@ class SessionOrder:
                 self._told[digest(session)].append(at)
 
     def points(self, places: Sequence[Place], weights: Sequence[int]) -> list[int]:
-        """What each of these hits gains, in points."""
         spots: dict[tuple[int, int], int] = {}
         beside = np.zeros((len(places), 2 * _REACH + 1), dtype=np.int64)
         # The first line has nothing of any term: it takes the places where nobody stands.

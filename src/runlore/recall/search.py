@@ -383,8 +383,6 @@ def _collection(query: Query, documents: Sequence[Document], sections: Sequence[
 
 
 class _Round:
-    """One query against one collection."""
-
     def __init__(self, *, query: Query, collection: Collection, limit: int) -> None:
         self._query = query
         self._collection = collection

@@ -98,8 +98,6 @@ class WordLists:
 
 
 class KnownSkillWords:
-    """What was read of skills, by the digest of what there was to read."""
-
     def __init__(self) -> None:
         self.row: dict[bytes, int] = {}
         self.keys: list[str] = []
@@ -153,7 +151,6 @@ class PostingsBuilder:
         self._word_posting.extend([first + each for each in places])
 
     def known_words(self, digests: Sequence[bytes]) -> KnownSkillWords:
-        """What was read, for the index that comes after this one."""
         self._known.row = {digest: row for row, digest in enumerate(digests)}
         self._known.keys, self._known.words = [*self._stem_numbers], [*self._word_numbers]
         return self._known
@@ -424,7 +421,6 @@ def _gains(asked: _QueryWord, number: int) -> Points:
 
 
 def _are_evident(rows: Rows, asked: Sequence[_QueryWord], needed: int) -> NDArray[np.bool_]:
-    """As `is_evident`, for many skills at once."""
     named = np.zeros(rows.size, dtype=np.bool_)
     found = np.zeros(rows.size, dtype=np.int32)
     for each in asked:
@@ -439,7 +435,6 @@ def _are_evident(rows: Rows, asked: Sequence[_QueryWord], needed: int) -> NDArra
 
 
 def _profiles(rows: Rows, asked: Sequence[_QueryWord]) -> list[Profile]:
-    """Of these skills, all that the request has to do with."""
     points: list[dict[str, int]] = [{} for _ in rows]
     fields: list[dict[str, int]] = [{} for _ in rows]
     words: list[dict[str, str]] = [{} for _ in rows]

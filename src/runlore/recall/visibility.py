@@ -117,7 +117,6 @@ class LiveSegment:
         return cls(segment=segment, live=np.ones(len(segment), dtype=np.bool_), live_size=len(segment))
 
     def without(self, rows: Positions) -> "LiveSegment":
-        """The same without rows that were replaced or removed."""
         live = self.live.copy()
         live[rows] = False
         return replace(self, live=live, live_size=int(np.count_nonzero(live)))

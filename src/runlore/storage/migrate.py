@@ -26,8 +26,6 @@ CREATE TABLE migrations (
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
-    """One numbered file."""
-
     number: int
     name: str
     sql: str

@@ -125,7 +125,6 @@ class FileRunMemories:
             yield from page
 
     def fingerprint(self) -> str:
-        """When the folder was changed last, and which one it is."""
         with self._open_folder() as folder:
             if folder is None:
                 return "none"

@@ -1,11 +1,14 @@
 """The same call again has no second effect and the same answer."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import runlore
 from runlore.domain.errors import Conflict, Invalid, Refused
 from runlore.domain.record import EvidenceRef, Kind, Record, State, StateReason
 from runlore.domain.records.radar import Finding
@@ -323,3 +326,15 @@ def test_an_act_without_a_key_is_a_new_one_each_time(world: World) -> None:
 def _items(answer: object) -> tuple[ops.MergeItem, ...]:
     assert isinstance(answer, tuple)
     return answer
+
+
+@pytest.mark.req("OPS-4")
+def test_there_is_one_way_to_say_one_transaction_and_one_key() -> None:
+    source = Path(runlore.__file__).parent
+    asks = re.compile(r"\.keep_answer\(|\btx\.answer\(")
+
+    found = {
+        path.relative_to(source).as_posix() for path in source.rglob("*.py") if asks.search(path.read_text())
+    }
+
+    assert found == {"daemon/calls/idempotency.py"}

@@ -52,7 +52,6 @@ class BackendState:
 
     @property
     def is_working(self) -> bool:
-        """Whether nothing has failed since it last answered."""
         return not self.failures
 
     @property
@@ -119,7 +118,6 @@ class Backend:
 
     @property
     def is_resting(self) -> bool:
-        """Whether a question now would not be asked."""
         with self._lock:
             until = self._state.resting_until
             return until is not None and (self._is_trying or self._clock.now() < until)
@@ -227,7 +225,6 @@ class TextRedaction:
         return self.mark_digest(digest_of(text))
 
     def mark_digest(self, digest: str) -> str:
-        """The same, of a text's digest."""
         return f"{digest} redacted" if self.hides_personal else digest
 
 

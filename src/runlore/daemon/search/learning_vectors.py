@@ -54,8 +54,6 @@ class VectorEngine(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class _Text:
-    """A learning as it is embedded."""
-
     record_id: RecordId
     mark: str
     text: str
@@ -196,7 +194,6 @@ class LearningVectors:
         return None if self._backend is None else self._backend.state()
 
     def close(self) -> None:
-        """Save what has changed, and let the backend go."""
         if self._backend is None:
             return
         self._backend.close()
@@ -356,7 +353,6 @@ class LearningVectors:
         self._aside.pop(record_id, None)
 
     def _erase(self, keys: Sequence[str]) -> None:
-        """Erase vectors in memory and in the file, at once."""
         if keys:
             self._ensure_loaded().erase(keys)
             self._unsaved += len(keys)

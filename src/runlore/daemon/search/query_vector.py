@@ -47,7 +47,6 @@ class QueryVector:
 
     @property
     def semantic(self) -> bool:
-        """Whether meaning had a part in the answer."""
         return self._took_part
 
     @property

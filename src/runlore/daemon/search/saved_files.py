@@ -32,7 +32,6 @@ def delete_saved(path: str, what: str) -> None:
 
 
 def delete_file(path: str) -> bool:
-    """Delete one file; whether there was one. Unavailable where it has to stay."""
     try:
         os.unlink(path)
     except FileNotFoundError:

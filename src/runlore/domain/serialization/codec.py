@@ -273,8 +273,6 @@ def keys_of(kind: type, path: str = "") -> list[Key]:
 
 
 class _WriteExpression(NamedTuple):
-    """Makes the expression that writes what stands at a key."""
-
     source: _Source
     names: tuple[str, ...]
 
@@ -346,8 +344,6 @@ def _read_field(source: _Source, form: JsonForm, field: "dataclasses.Field[objec
 
 
 class _ReadExpression(NamedTuple):
-    """Makes the expression that reads what stands at a key."""
-
     source: _Source
     key: str
     names: tuple[str, ...]
@@ -439,7 +435,6 @@ def split_type(hint: object) -> tuple[object, tuple[object, ...], tuple[Callable
 
 
 def _is_its_own_json(hint: object) -> bool:
-    """Whether a value of this type stays as it is."""
     kind, arguments, _ = split_type(hint)
     if kind is Mapping:
         return split_type(arguments[1])[0] is object

@@ -32,9 +32,7 @@ class IndexChange:
 class Feed(Protocol):
     """Where an index learns what it holds."""
 
-    def changes(self, snapshot: Snapshot, since: StorePosition) -> Iterator[IndexChange]:
-        """What has changed since a position, streamed; everything from cursor 0."""
-        ...
+    def changes(self, snapshot: Snapshot, since: StorePosition) -> Iterator[IndexChange]: ...
 
     def count(self, snapshot: Snapshot, cursor: int, *, most: int) -> int:
         """How much that is, counted up to `most`."""

@@ -121,7 +121,6 @@ class PromptContext:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What to add to the totals; nothing for a preview."""
         left_out = [omission.section for omission in self.projection.omissions if omission.reason in _LIMITS]
         injected = [
             len(section.entries)
@@ -137,7 +136,6 @@ class PromptContext:
         return {name: amount for name, amount in amounts.items() if amount}
 
     def offer(self, skills: Sequence[str]) -> "PromptContext":
-        """The same with the skills that fit, but for those that are held back."""
         held = [each for each in skills if self.holdback.has(each)]
         without = (
             Omission(section=SectionName.SKILLS, source_id=each, reason=Omitted.HELD_BACK) for each in held

@@ -35,8 +35,6 @@ _REMADE_MAX = 500
 
 @dataclass(frozen=True, kw_only=True)
 class FoundRun:
-    """A recovered run and its score."""
-
     memory: RunMemory
     score: int
 
@@ -181,7 +179,6 @@ class RunSearch:
 
 
 def read_runs(found: RunHits, run_memories: RunMemories, query: str | None) -> list[FoundRun]:
-    """The memories behind hits, those that are there, each with its score."""
     run_ids = [run_id_of(hit.record_id) for hit in found.hits]
     read = run_memories.get_many(tuple(run_id for run_id in run_ids if run_id not in found.remade))
     memories = {

@@ -28,8 +28,6 @@ _RECORDS_MAX = 1_024
 
 
 class Analysed:
-    """A record, and its terms once somebody has asked for them."""
-
     def __init__(self, record: Record) -> None:
         self.record = record
 

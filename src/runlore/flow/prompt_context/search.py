@@ -36,8 +36,6 @@ TOLD_KEPT_MAX = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class FoundRecord:
-    """A record that matches, with its score and the score's parts."""
-
     record: Record
     score: Score
 
@@ -173,7 +171,6 @@ class SearchSnapshot:
         return self.explain(self.ranking(query, where=where, limit=limit), query)
 
     def explain(self, ranking: Ranking, query: str) -> tuple[FoundRecord, ...]:
-        """The records behind a ranking, each with the parts of its score."""
         if self.is_partial:
             ranking = replace(ranking, hits=tuple(self._present(ranking.hits)))
         found = self._load_analysed({hit.record_id: hit.revision for hit in ranking.hits})

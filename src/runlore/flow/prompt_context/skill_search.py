@@ -15,8 +15,6 @@ from runlore.domain.timestamps import to_milliseconds
 
 @dataclass(frozen=True, kw_only=True)
 class RankedSkill:
-    """A skill as it is ranked, its words read once."""
-
     skill: Skill
     record: Record
     impacts: Impacts
@@ -28,8 +26,6 @@ class RankedSkill:
 
 @dataclass(frozen=True, kw_only=True)
 class SkillSearchHit:
-    """A skill and its score; 0 where nothing was asked."""
-
     skill: Skill
     score: int
 

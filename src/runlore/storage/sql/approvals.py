@@ -13,13 +13,7 @@ from runlore.domain.text.safe_text import make_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.session import (
-    Row,
-    SqlCollection,
-    id_chunks,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
 
 OWNER = "approval"
 _owner = f"{OWNER}:{{}}".format
@@ -53,8 +47,6 @@ _DELETE = "DELETE FROM approvals WHERE approval_id = ?"
 
 
 class SqlApprovals(SqlCollection):
-    """What runs wait for a person to say."""
-
     def get(self, approval_id: ApprovalId) -> Approval:
         sql = f"SELECT {_SELECTED} FROM approvals a {_TEXT} WHERE a.approval_id = ?"
         row = self._first(sql, approval_id)
@@ -79,10 +71,7 @@ class SqlApprovals(SqlCollection):
             # Written out, since the members are ours and a partial index needs to see them.
             wanted = ", ".join(f"'{state.value}'" for state in sorted(states))
             asked = asked.also(f"state IN ({wanted})" if len(states) > 1 else f"state = {wanted}")
-        if run_id is not None:
-            asked = asked.also("run_id = ?", make_storable(run_id))
-        if session_id is not None:
-            asked = asked.also("session_id = ?", make_storable(session_id))
+        asked = asked.given("run_id = ?", run_id).given("session_id = ?", session_id)
         if after is not None:
             created_at, approval_id = after
             place = (to_milliseconds(created_at), make_storable(approval_id))

@@ -16,13 +16,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import (
-    Row,
-    SqlCollection,
-    id_chunks,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
 
 _COLUMNS = ("run_id", "session_id", "opened_at_ms", "state", "is_untrusted")
 _SELECT = (
@@ -66,11 +60,9 @@ class SqlCaptures(SqlCollection):
 
     def get(self, run_id: RunId) -> Capture | None:
         """What was made of a run; None where nobody has looked at it yet."""
-        row = self._first(f"{_SELECT} WHERE c.run_id = ?", run_id)
-        return None if row is None else _read(row)
+        return self._read_first(_read, f"{_SELECT} WHERE c.run_id = ?", run_id)
 
     def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Capture]:
-        """What was made of those of the runs that somebody has looked at."""
         rows = self._rows_of(f"{_SELECT} WHERE c.run_id IN ({{ids}})", run_ids)
         return {capture.run_id: capture for capture in map(_read, rows)}
 

@@ -14,13 +14,7 @@ from operator import itemgetter
 from runlore.domain.errors import Conflict, Invalid
 from runlore.domain.text.safe_text import is_storable
 from runlore.ports.store import DumpRow
-from runlore.storage.sql.session import (
-    STREAM_LARGE_ROWS,
-    Parameters,
-    SqlSession,
-    SqlValue,
-    in_list,
-)
+from runlore.storage.sql.session import STREAM_LARGE_ROWS, Parameters, SqlSession, SqlValue, in_list
 
 # The number of the transaction that wrote a row last: it means nothing in another database.
 CHANGE = "change"
@@ -45,8 +39,6 @@ class SchemaColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaTable:
-    """One table."""
-
     name: str
     columns: tuple[SchemaColumn, ...]
 
@@ -62,8 +54,6 @@ class SchemaTable:
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignKey:
-    """A column whose values have to be found in a column of another table."""
-
     table: str
     column: str
     parent: str

@@ -8,6 +8,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.record import Layer, State
 from runlore.domain.scope import Scope
 from runlore.domain.statements.ranks import Rank
+from runlore.domain.text.safe_text import make_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import RecordFilter
 from runlore.storage.sql.record_rows import name_digest, rank_digest
@@ -26,6 +27,21 @@ class Condition:
 
     def also(self, term: str, *parameters: SqlValue) -> "Condition":
         return Condition(terms=(*self.terms, term), parameters=(*self.parameters, *parameters))
+
+    def given(self, term: str, value: SqlValue) -> "Condition":
+        """The same with a term more where there is a value for it."""
+        return (
+            self
+            if value is None
+            else self.also(term, make_storable(value) if isinstance(value, str) else value)
+        )
+
+    def among(self, column: str, members: Iterable[StrEnum] | None) -> "Condition":
+        """The same for these members alone; for all where they are not named."""
+        if members is None:
+            return self
+        wanted = sorted(member.value for member in members)
+        return self.also(f"{column} IN ({in_list(wanted)})", *wanted) if wanted else self.also("1 = 0")
 
     def and_also(self, other: "Condition") -> "Condition":
         return Condition(terms=(*self.terms, *other.terms), parameters=(*self.parameters, *other.parameters))

@@ -228,8 +228,6 @@ def record_problems(session: SqlSession) -> Iterator[str]:
 
 
 class _Sources:
-    """What each record was made from, read along with the records."""
-
     def __init__(self, rows: Iterable[Row]) -> None:
         self._groups = groupby(rows, key=itemgetter(0))
         self._next: tuple[str, set[str]] | None = None

@@ -14,14 +14,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.journal_rows import COLUMNS, EMPTY, checksum, read, row_of, stored_body
-from runlore.storage.sql.session import (
-    Parameters,
-    SqlCollection,
-    SqlValue,
-    id_chunks,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Parameters, SqlCollection, SqlValue, id_chunks, in_list, writing
 from runlore.storage.sql.sessions import not_found
 
 # Bodies are emptied in pieces, so that any number of them needs little memory.

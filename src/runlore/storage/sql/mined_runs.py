@@ -10,13 +10,7 @@ from runlore.domain.detectors.mined_json import parse_mined, serialize_mined
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import (
-    Row,
-    SqlCollection,
-    id_chunks,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
 
 OWNER = "mined run"
 _owner = f"{OWNER}:{{}}".format
@@ -41,8 +35,9 @@ class SqlMinedRuns(SqlCollection):
     """What the detectors see of runs. Derived from journals; it goes when a run is forgotten."""
 
     def find(self, run_id: RunId) -> MinedRun | None:
-        row = self._first(f"SELECT {_SELECTED} FROM mined_runs m {_TEXT} WHERE m.run_id = ?", run_id)
-        return None if row is None else _read(row)
+        return self._read_first(
+            _read, f"SELECT {_SELECTED} FROM mined_runs m {_TEXT} WHERE m.run_id = ?", run_id
+        )
 
     def of_session(
         self, session_id: SessionId, *, limit: int, before: int | None = None

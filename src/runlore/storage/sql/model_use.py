@@ -37,7 +37,6 @@ class SqlModelUse(SqlCollection):
         self._execute(_END, (use.purpose, use.day, 0, *amounts))
 
     def since(self, day: str) -> tuple[DayUse, ...]:
-        """All purposes from a day on, the latest day first."""
         return tuple(
             DayUse(**dict(zip(_COLUMNS, row, strict=True))) for row in self._session.rows(_SINCE, (day,))
         )

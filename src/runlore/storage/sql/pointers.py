@@ -15,15 +15,7 @@ from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.store import PointerCounts
 from runlore.storage.sql import columns
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.session import (
-    Parameters,
-    Row,
-    SqlCollection,
-    SqlValue,
-    chunks,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Parameters, Row, SqlCollection, SqlValue, chunks, in_list, writing
 
 # Each scope is a walk of its own in the index.
 SCOPE_WALKS_MAX = 32
@@ -108,11 +100,8 @@ class SqlPointers(SqlCollection):
         self, *, limit: int, session_id: SessionId | None = None, since: datetime | None = None
     ) -> tuple[Pointer, ...]:
         """Those whose semantic capture was skipped, the oldest first; for a backfill."""
-        asked = Condition().also("capture = 'skipped'")
-        if session_id is not None:
-            asked = asked.also("session_id = ?", session_id)
-        if since is not None:
-            asked = asked.also("captured_at_ms >= ?", to_milliseconds(since))
+        asked = Condition().also("capture = 'skipped'").given("session_id = ?", session_id)
+        asked = asked.given("captured_at_ms >= ?", columns.milliseconds(since))
         return self._where(asked.sql, _OLDEST_FIRST, limit, *asked.parameters)
 
     @writing

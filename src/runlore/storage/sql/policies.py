@@ -14,15 +14,11 @@ _PUT = (
 
 
 class SqlPolicies(SqlCollection):
-    """The revisions of every policy."""
-
     def current(self, name: PolicyName) -> PolicyRevision | None:
         """The latest revision; None when nobody has changed the defaults."""
-        row = self._first(f"{_SELECT} LIMIT 1", name.value)
-        return None if row is None else _read(row)
+        return self._read_first(_read, f"{_SELECT} LIMIT 1", name.value)
 
     def history(self, name: PolicyName) -> tuple[PolicyRevision, ...]:
-        """All revisions, the newest first."""
         return tuple(_read(row) for row in self._session.rows(_SELECT, (name.value,)))
 
     @writing

@@ -15,14 +15,7 @@ from runlore.domain.skills.rollout import Execution, PromotedSkill, RolloutStatu
 from runlore.domain.text.safe_text import is_storable, make_storable
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.session import (
-    Row,
-    SqlCollection,
-    SqlStatement,
-    SqlValue,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Row, SqlCollection, SqlStatement, SqlValue, in_list, writing
 
 _EXECUTION_COLUMNS = ("run_id", "skill_name", "fingerprint", "kind", "at_ms", "session_id", "calling_run_id")
 _ALL = ", ".join(_EXECUTION_COLUMNS)
@@ -75,8 +68,7 @@ class SqlPromotions(SqlCollection):
     """Promoted procedures, how they stood, and the runs that executed them."""
 
     def find(self, name: str) -> PromotedSkill | None:
-        row = self._first(f"{_SELECT} WHERE p.name = ?", name)
-        return None if row is None else _read(row)
+        return self._read_first(_read, f"{_SELECT} WHERE p.name = ?", name)
 
     def names(self) -> frozenset[str]:
         """The names that promoted skills have, whatever their status: nothing else may take one."""
@@ -99,16 +91,10 @@ class SqlPromotions(SqlCollection):
         source_record_id: RecordId | None = None,
     ) -> tuple[PromotedSkill, ...]:
         """By name, after one; all of them unless narrowed."""
-        if limit <= 0 or statuses == frozenset():
+        if limit <= 0:
             return ()
-        asked = Condition()
-        if statuses is not None:
-            wanted = sorted(status.value for status in statuses)
-            asked = asked.also(f"p.status IN ({in_list(wanted)})", *wanted)
-        if source_record_id is not None:
-            asked = asked.also("p.source_record_id = ?", make_storable(source_record_id))
-        if after is not None:
-            asked = asked.also("p.name > ?", make_storable(after))
+        asked = Condition().among("p.status", statuses)
+        asked = asked.given("p.source_record_id = ?", source_record_id).given("p.name > ?", after)
         sql = f"{_SELECT} WHERE {asked.sql} ORDER BY p.name LIMIT ?"
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 
@@ -122,8 +108,7 @@ class SqlPromotions(SqlCollection):
 
     def newest(self, name: str, status: RolloutStatus) -> tuple[int, PromotedSkill] | None:
         """The last snapshot that had a status, with its number."""
-        row = self._first(_NEWEST, name, status.value)
-        return None if row is None else _read_snapshot(row)
+        return self._read_first(_read_snapshot, _NEWEST, name, status.value)
 
     def check(self, name: str) -> None:
         """Raise Corrupt when it or one of its snapshots cannot be read, when one is missing, or when the last

@@ -54,9 +54,7 @@ class SqlReceipts(SqlCollection):
         )
 
     def get_receipt(self, run_id: RunId) -> Receipt | None:
-        """What a run was given; None where it asked for nothing."""
-        row = self._first(f"{_FOUND} WHERE r.run_id = ?", run_id)
-        return None if row is None else _read(row)
+        return self._read_first(_read, f"{_FOUND} WHERE r.run_id = ?", run_id)
 
     def receipts_naming(self, source_id: str) -> tuple[Receipt, ...]:
         return tuple(map(_read, self._rows(_NAMING, source_id)))

@@ -21,15 +21,7 @@ from runlore.storage.sql.excerpts import SqlExcerpts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.receipts import SqlReceipts
 from runlore.storage.sql.record_rows import to_json
-from runlore.storage.sql.session import (
-    Parameters,
-    Row,
-    SqlCollection,
-    SqlValue,
-    id_chunks,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Parameters, Row, SqlCollection, SqlValue, id_chunks, in_list, writing
 from runlore.storage.sql.sessions import not_found as no_session
 
 _FOUND_ARTIFACT = (
@@ -47,8 +39,6 @@ _owner = "run:{}".format
 
 
 class SqlArtifacts(SqlCollection):
-    """The part of `SqlRuns` about artifacts."""
-
     @writing
     def put_artifact(self, artifact: Artifact) -> bool:
         """Keep an artifact; False when the very same is there, whenever it was made; Conflict for another."""
@@ -84,11 +74,9 @@ class SqlArtifacts(SqlCollection):
         return found
 
     def _find_artifact(self, artifact_id: ArtifactId) -> Artifact | None:
-        row = self._first(f"{_FOUND_ARTIFACT} WHERE a.artifact_id = ?", artifact_id)
-        return None if row is None else _read_artifact(row)
+        return self._read_first(_read_artifact, f"{_FOUND_ARTIFACT} WHERE a.artifact_id = ?", artifact_id)
 
     def artifact_names(self, run_id: RunId) -> tuple[ArtifactId, ...]:
-        """The ids of a run's artifacts, oldest first."""
         sql = "SELECT artifact_id FROM artifacts WHERE run_id = ? ORDER BY at_ms, artifact_id"
         return tuple(ArtifactId(row[0]) for row in self._rows(sql, run_id))
 
@@ -179,8 +167,6 @@ _SET_MEMORY = "UPDATE runs SET memory = ?, change = {change} WHERE run_id = ? AN
 
 
 class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
-    """Runs, their artifacts and their receipts."""
-
     def get(self, run_id: RunId) -> Run:
         found = self.find(run_id)
         if found is None:
@@ -209,15 +195,12 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         names = (session_id, sessions_created_by, given)
         if limit <= 0 or not all(name is None or is_storable(name) for name in names):
             return ()
-        asked = _ALL
-        if session_id is not None:
-            asked = asked.also("session_id = ?", session_id)
+        asked = _ALL.given("session_id = ?", session_id)
         if sessions_created_by is not None:
             # The session's index is the better one where both are given.
             column = "session_created_by" if session_id is None else "session_created_by || ''"
             asked = asked.also(f"{column} = ?", sessions_created_by)
-        if given is not None:
-            asked = asked.also(_GIVEN, given)
+        asked = asked.given(_GIVEN, given)
         if before is not None:
             asked = asked.also("(opened_at_ms, run_id) < (?, ?)", to_milliseconds(before[0]), before[1])
         terms = _status_terms(statuses, apart=not any(names))
@@ -225,7 +208,6 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         return self._newest(walks, limit) if walks else ()
 
     def of_session(self, session_id: SessionId) -> tuple[Run, ...]:
-        """All runs of a session, oldest first."""
         return self._where("r.session_id = ? ORDER BY r.opened_at_ms, r.run_id", session_id)
 
     def finished_before(self, session_id: SessionId, moment: datetime, *, limit: int) -> tuple[Run, ...]:
@@ -276,7 +258,6 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
 
     @writing
     def insert(self, run: Run) -> None:
-        """Write a new run; Conflict (`run.exists`) when the id is taken."""
         self._session.make_room(freeing=False)
         text = _text_of(run)
         row = (*_values(run, 1 if text else None), run.session_id)
@@ -294,7 +275,6 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
 
     @writing
     def update(self, run: Run, *, expected_revision: int) -> None:
-        """Write a run's new state; Conflict (`run.moved`) when it has moved."""
         self._session.make_room(freeing=run.memory in _GONE)
         locked = self._lock(_REVISION, run.run_id)
         if locked is None:

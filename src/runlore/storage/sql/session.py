@@ -88,8 +88,6 @@ class Spoilable:
 
 
 class SqlCollection:
-    """A collection of the store, on one session."""
-
     def __init__(self, session: SqlSession) -> None:
         self._session = session
 
@@ -100,6 +98,10 @@ class SqlCollection:
 
     def _first(self, sql: str, *parameters: SqlValue) -> Row | None:
         return next(iter(self._rows(sql, *parameters)), None)
+
+    def _read_first(self, read: Callable[[Row], ItemT], sql: str, *parameters: SqlValue) -> ItemT | None:
+        row = self._first(sql, *parameters)
+        return None if row is None else read(row)
 
     def _number(self, sql: str, *parameters: SqlValue) -> int:
         """The number that a query counts: 0 where it asks for a text that no database holds."""
@@ -114,7 +116,6 @@ class SqlCollection:
         return self._session.run(statements)
 
     def _execute(self, sql: str, *rows: Parameters) -> int:
-        """Run one statement for each of the rows: how many it has changed."""
         return self._run((sql, rows))[0]
 
     def _rows_of(self, sql: str, ids: Iterable[str]) -> Iterator[Row]:
@@ -123,8 +124,6 @@ class SqlCollection:
 
 
 class _OnSession(Protocol):
-    """Something that reads and writes through a session."""
-
     @property
     def _session(self) -> SqlSession: ...
 

@@ -42,11 +42,8 @@ _UPDATE_PERSONA = (
 
 
 class SqlPersonas(SqlCollection):
-    """The part of `SqlSessions` about personas."""
-
     def find_persona(self, persona_id: PersonaId) -> Persona | None:
-        row = self._first(_FIND_PERSONA, persona_id)
-        return None if row is None else _read_persona(row)
+        return self._read_first(_read_persona, _FIND_PERSONA, persona_id)
 
     def get_persona(self, persona_id: PersonaId) -> Persona:
         found = self.find_persona(persona_id)
@@ -154,8 +151,6 @@ _CHILDREN = "SELECT session_id FROM session_parents WHERE parent_id IN ({ids})"
 
 
 class SqlSessions(SqlPersonas):
-    """Sessions and personas."""
-
     def get(self, session_id: SessionId) -> Conversation:
         found = self.find(session_id)
         if found is None:
@@ -163,8 +158,7 @@ class SqlSessions(SqlPersonas):
         return found
 
     def find(self, session_id: SessionId) -> Conversation | None:
-        row = self._first(_FIND, session_id)
-        return None if row is None else _read(row)
+        return self._read_first(_read, _FIND, session_id)
 
     def page(
         self,
@@ -223,7 +217,6 @@ class SqlSessions(SqlPersonas):
 
     @writing
     def insert(self, session: Conversation) -> None:
-        """Write a new session; Conflict (`session.exists`) when the id is taken."""
         columns.check_storable(session.session_id, session.created_by)
         self._session.make_room(freeing=False)
         text = _text(session)

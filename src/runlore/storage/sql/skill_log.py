@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 from runlore.domain.errors import RunloreError
 from runlore.domain.skill import SkillEvent, SkillId
-from runlore.domain.text.safe_text import make_storable
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import Row, SqlSession, SqlStatement, in_list, rows_of
@@ -48,11 +47,7 @@ def page(
 ) -> tuple[SkillEvent, ...]:
     if limit <= 0:
         return ()
-    asked = Condition()
-    if before is not None:
-        asked = asked.also("number < ?", before)
-    if skill_id is not None:
-        asked = asked.also("skill_id = ?", make_storable(skill_id))
+    asked = Condition().given("number < ?", before).given("skill_id = ?", skill_id)
     found = f"SELECT * FROM skill_events WHERE {asked.sql} ORDER BY number DESC LIMIT ?"
     sql = f"{_SELECT} FROM ({found}) e {_TEXT} ORDER BY e.number DESC"
     return tuple(map(_read, session.rows(sql, (*asked.parameters, limit))))

@@ -28,14 +28,7 @@ from runlore.storage.sql import columns, skill_log, skill_uses, texts
 from runlore.storage.sql.curations import SqlCurations
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
-from runlore.storage.sql.session import (
-    Row,
-    SqlCollection,
-    SqlValue,
-    id_chunks,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Row, SqlCollection, SqlValue, id_chunks, in_list, writing
 
 OWNER = "skill"
 _owner = f"{OWNER}:{{}}".format
@@ -88,13 +81,11 @@ class SqlSkills(SqlCollection):
         return _read(row)
 
     def find(self, name: str) -> Skill | None:
-        row = self._first(f"{_ACTIVE} AND s.name = ?", digest(make_storable(name)))
-        return None if row is None else _read(row)
+        return self._read_first(_read, f"{_ACTIVE} AND s.name = ?", digest(make_storable(name)))
 
     def find_merged(self, name: str) -> Skill | None:
         """The latest skill of a name that was merged into another."""
-        row = self._first(_MERGED, digest(make_storable(name)))
-        return None if row is None else _read(row)
+        return self._read_first(_read, _MERGED, digest(make_storable(name)))
 
     def active(self) -> tuple[Skill, ...]:
         return tuple(sorted(map(_read, self._session.stream(_ACTIVE)), key=lambda skill: skill.name))
@@ -102,14 +93,9 @@ class SqlSkills(SqlCollection):
     def page(
         self, *, limit: int, after: SkillId | None = None, states: frozenset[SkillState] | None = None
     ) -> tuple[Skill, ...]:
-        if limit <= 0 or states == frozenset():
+        if limit <= 0:
             return ()
-        asked = Condition()
-        if states is not None:
-            wanted = sorted(state.value for state in states)
-            asked = asked.also(f"s.state IN ({in_list(wanted)})", *wanted)
-        if after is not None:
-            asked = asked.also("s.skill_id > ?", make_storable(after))
+        asked = Condition().among("s.state", states).given("s.skill_id > ?", after)
         sql = f"{_SELECT} WHERE {asked.sql} ORDER BY s.skill_id LIMIT ?"
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 
@@ -194,7 +180,6 @@ class SqlSkills(SqlCollection):
         return skill_uses.count(self._session, use)
 
     def uses_of(self, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
-        """What these runs used, by run and skill."""
         return skill_uses.of_runs(self._session, run_ids)
 
     @writing
@@ -208,14 +193,12 @@ class SqlSkills(SqlCollection):
 
     @writing
     def log(self, event: SkillEvent) -> SkillEvent:
-        """Add a line to the log, with the next number."""
         self._session.make_room(freeing=False)
         return replace(event, number=skill_log.add(self._session, event))
 
     def events(
         self, *, limit: int, before: int | None = None, skill_id: SkillId | None = None
     ) -> tuple[SkillEvent, ...]:
-        """The log, the newest first."""
         return skill_log.page(self._session, limit=limit, before=before, skill_id=skill_id)
 
     @writing
@@ -273,7 +256,6 @@ def _usage(usage: Usage) -> tuple[SqlValue, ...]:
 
 
 def _name(row: Row) -> str:
-    """The name of a row, without reading all that the skill says."""
     document = texts.read(row).get("document")
     name = document.get("name") if isinstance(document, Mapping) else None
     if not isinstance(name, str) or digest(name) != row[1]:

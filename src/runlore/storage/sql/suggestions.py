@@ -63,8 +63,6 @@ _FORGET_RUN = "DELETE FROM suggestion_runs WHERE run_id = ?"
 
 
 class SqlSuggestions(SqlCollection):
-    """Suggested skills, one for each pattern."""
-
     def get(self, suggestion_id: SuggestionId) -> StoredSuggestion:
         found = self._one("s.suggestion_id = ?", suggestion_id)
         if found is None:
@@ -88,11 +86,7 @@ class SqlSuggestions(SqlCollection):
         """The best first (score descending, then id)."""
         if limit <= 0:
             return ()
-        asked = Condition()
-        for column, members in (("state", states), ("heuristic", heuristics)):
-            if members is not None:
-                wanted = sorted(member.value for member in members)
-                asked = asked.also(f"{column} IN ({in_list(wanted)})", *wanted) if wanted else _NOTHING
+        asked = Condition().among("state", states).among("heuristic", heuristics)
         if after is not None:
             score, suggestion_id = after
             asked = asked.also(
@@ -173,8 +167,7 @@ class SqlSuggestions(SqlCollection):
         self._execute(_FORGET_RUN, *rows)
 
     def _one(self, condition: str, value: SqlValue) -> StoredSuggestion | None:
-        row = self._first(f"{_SELECT} WHERE {condition}", value)
-        return None if row is None else _read(row)
+        return self._read_first(_read, f"{_SELECT} WHERE {condition}", value)
 
     def _check(self, stored: StoredSuggestion) -> None:
         runs = (evidence.run_id for evidence in stored.suggestion.evidence)
@@ -191,9 +184,6 @@ class SqlSuggestions(SqlCollection):
     def _replace_text(self, stored: StoredSuggestion) -> tuple[int | None, list[SqlStatement]]:
         text = serialize(stored.suggestion)
         return texts.replace_statements(self._session, _owner(stored.suggestion_id), text)
-
-
-_NOTHING = Condition().also("1 = 0")
 
 
 def not_found(name: str) -> NotFound:

@@ -38,8 +38,6 @@ _EVENT = (
 
 
 class SqlTokens(SqlCollection):
-    """What is kept of tokens."""
-
     def by_digest(self, digest: str) -> AccessToken | None:
         """The token whose secret has this digest, or had it before the last rotation; revoked or not."""
         return self._one("digest = ?", digest) or self._one(
@@ -50,7 +48,6 @@ class SqlTokens(SqlCollection):
         return self._one("name = ?", name) or self._one("token_id = ?", name)
 
     def everything(self) -> tuple[AccessToken, ...]:
-        """All tokens, the newest first."""
         rows = self._session.rows(f"{_SELECT} ORDER BY created_at_ms DESC, token_id DESC")
         return tuple(_read(row) for row in rows)
 
@@ -100,8 +97,7 @@ class SqlTokens(SqlCollection):
         self._execute(_EVENT, (token_id, what, to_milliseconds(act.at), act.actor, token_id))
 
     def _one(self, condition: str, value: SqlValue) -> AccessToken | None:
-        row = self._first(f"{_SELECT} WHERE {condition}", value)
-        return None if row is None else _read(row)
+        return self._read_first(_read, f"{_SELECT} WHERE {condition}", value)
 
 
 def _values(token: AccessToken) -> tuple[SqlValue, ...]:

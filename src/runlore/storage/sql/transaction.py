@@ -136,7 +136,6 @@ class SqlTransaction(SqlCollections):
         answers.keep(self._session, key, answer, at)
 
     def check(self) -> None:
-        """Raise what a write raised, so that half of it is never committed."""
         self._session.check()
 
 

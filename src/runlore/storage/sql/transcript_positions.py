@@ -12,13 +12,7 @@ from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import (
-    Row,
-    SqlCollection,
-    id_chunks,
-    in_list,
-    writing,
-)
+from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
 
 OWNER = "transcript"
 _owner = f"{OWNER}:{{}}".format

@@ -97,8 +97,6 @@ class _Frame:
 
 
 class _Log:
-    """The log as it lies on the disk."""
-
     def __init__(self, path: str, page_bytes: int) -> None:
         self._path = path
         self._page_bytes = page_bytes

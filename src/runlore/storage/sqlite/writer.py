@@ -85,8 +85,6 @@ PROOF_BYTES = 256 * 1024
 
 
 class _Batch:
-    """Transactions that share a commit."""
-
     def __init__(self) -> None:
         self.members = 1
         self._failure: RunloreError | None = None
@@ -294,7 +292,6 @@ class Writer:
         self._checkpoint_when_due()
 
     def _abandon(self, batch: _Batch, failure: RunloreError | None) -> None:
-        """End a batch; what of it is not committed is undone."""
         self._batch = None
         try:
             if self._connection.in_transaction:
