@@ -24,7 +24,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.search.ranking import Impacts, Query, impacts_of
 from runlore.domain.text.analysis import fold_text
 
-_RECORDS_MAX = 1_024
+_RECORDS_MAX = 4_096
 
 
 class Analysed:

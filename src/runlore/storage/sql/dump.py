@@ -89,7 +89,9 @@ def dangling(session: SqlSession, reference: ForeignKey) -> tuple[str, ...]:
 
 _OF_THE_PLACE = frozenset({"store_meta", "migrations", "processes"})
 _REPLACED = ("jobs", "counters", "notes")
-_KEPT = frozenset({"tokens"})
+_KEPT = frozenset({"tokens", "token_events"})
+# Of two tokens with one name the present one stays, and so does what happened to it alone.
+_OF_NO_TOKEN = "DELETE FROM token_events WHERE token_id NOT IN (SELECT token_id FROM tokens)"
 _RUN_MEMORIES = "run_memories"
 
 PIECE_ROWS = 1_000
@@ -117,6 +119,8 @@ def load(session: SqlSession, rows: Iterable[DumpRow]) -> dict[str, int]:
         if table.name == _RUN_MEMORIES and not session.dialect.keeps_run_memories:
             continue
         counts[table.name] += _insert(session, table, piece)
+    if left_over := session.run([(_OF_NO_TOKEN, [()])])[0]:
+        counts["token_events"] -= left_over
     for reference in references(session):
         for value in dangling(session, reference):
             raise _wrong(
