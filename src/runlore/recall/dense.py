@@ -46,6 +46,8 @@ _SELECTIONS_KEPT = 8
 
 @dataclass(frozen=True, kw_only=True)
 class StoredVectors:
+    """What a file holds; row, key and mark of a thing stand at the same place."""
+
     identity: str
     keys: list[str]
     marks: list[str]

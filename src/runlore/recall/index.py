@@ -261,6 +261,8 @@ class FrozenIndex:
 
 
 class RankingIndex:
+    """Implements `ports.index.Index`."""
+
     def __init__(self, sizes: Sizes = DEFAULT_SIZES, *, parts: Sequence[LiveSegment] = ()) -> None:
         self._sizes = sizes
         self._view = IndexView(parts=tuple(parts))

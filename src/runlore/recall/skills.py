@@ -98,6 +98,8 @@ class WordLists:
 
 
 class KnownSkillWords:
+    """What was read of skills, by the digest of what there was to read."""
+
     def __init__(self) -> None:
         self.row: dict[bytes, int] = {}
         self.keys: list[str] = []

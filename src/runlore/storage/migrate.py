@@ -26,6 +26,8 @@ CREATE TABLE migrations (
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
+    """One numbered file."""
+
     number: int
     name: str
     sql: str

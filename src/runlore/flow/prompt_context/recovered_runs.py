@@ -57,6 +57,8 @@ class TrackedRuns:
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveredRuns:
+    """The newest first, and what was passed over."""
+
     entries: tuple[RunMemory, ...] = ()
     left_out: tuple[RunId, ...] = ()
     unreadable: tuple[RunId, ...] = ()

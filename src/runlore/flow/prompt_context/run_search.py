@@ -35,6 +35,8 @@ _REMADE_MAX = 500
 
 @dataclass(frozen=True, kw_only=True)
 class FoundRun:
+    """A recovered run and its score."""
+
     memory: RunMemory
     score: int
 

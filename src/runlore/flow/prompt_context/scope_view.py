@@ -28,6 +28,8 @@ _RECORDS_MAX = 4_096
 
 
 class Analysed:
+    """A record, and its terms once somebody has asked for them."""
+
     def __init__(self, record: Record) -> None:
         self.record = record
 

@@ -36,6 +36,8 @@ TOLD_KEPT_MAX = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class FoundRecord:
+    """A record that matches, with its score and the score's parts."""
+
     record: Record
     score: Score
 

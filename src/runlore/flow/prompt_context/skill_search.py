@@ -15,6 +15,8 @@ from runlore.domain.timestamps import to_milliseconds
 
 @dataclass(frozen=True, kw_only=True)
 class RankedSkill:
+    """A skill as it is ranked, its words read once."""
+
     skill: Skill
     record: Record
     impacts: Impacts
@@ -26,6 +28,8 @@ class RankedSkill:
 
 @dataclass(frozen=True, kw_only=True)
 class SkillSearchHit:
+    """A skill and its score; 0 where nothing was asked."""
+
     skill: Skill
     score: int
 

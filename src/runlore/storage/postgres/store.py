@@ -147,6 +147,8 @@ _ERASED_FROM = ("record_events", "records", "record_sources", "journal", "texts"
 
 
 class PostgresStore:
+    """One database of a server."""
+
     def __init__(self, url: str, server: ServerAddress, dialect: Dialect, patience: Timeouts) -> None:
         self._url = url
         self._server = server

@@ -47,6 +47,8 @@ _DELETE = "DELETE FROM approvals WHERE approval_id = ?"
 
 
 class SqlApprovals(SqlCollection):
+    """What runs wait for a person to say."""
+
     def get(self, approval_id: ApprovalId) -> Approval:
         sql = f"SELECT {_SELECTED} FROM approvals a {_TEXT} WHERE a.approval_id = ?"
         row = self._first(sql, approval_id)
@@ -71,7 +73,7 @@ class SqlApprovals(SqlCollection):
             # Written out, since the members are ours and a partial index needs to see them.
             wanted = ", ".join(f"'{state.value}'" for state in sorted(states))
             asked = asked.also(f"state IN ({wanted})" if len(states) > 1 else f"state = {wanted}")
-        asked = asked.given("run_id = ?", run_id).given("session_id = ?", session_id)
+        asked = asked.narrow("run_id = ?", run_id).narrow("session_id = ?", session_id)
         if after is not None:
             created_at, approval_id = after
             place = (to_milliseconds(created_at), make_storable(approval_id))

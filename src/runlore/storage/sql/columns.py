@@ -85,6 +85,8 @@ def optional_time(value: JsonValue) -> datetime | None:
 
 
 class Readable:
+    """Tells of a damaged row where reading it fails."""
+
     def __init__(self, what: str) -> None:
         self._what = what
 

@@ -22,6 +22,8 @@ _NOTE = "INSERT INTO notes (name, body) VALUES (?, ?) ON CONFLICT (name) DO UPDA
 
 
 class SqlCounters(SqlCollection):
+    """Totals that survive restarts, and switches."""
+
     def values(self, prefix: str = "") -> dict[str, int]:
         sql = "SELECT name, value FROM counters WHERE substr(name, 1, CAST(? AS INTEGER)) = ? ORDER BY name"
         return dict(self._session.rows(sql, (len(prefix), prefix)))

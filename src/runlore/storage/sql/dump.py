@@ -39,6 +39,8 @@ class SchemaColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaTable:
+    """One table."""
+
     name: str
     columns: tuple[SchemaColumn, ...]
 
@@ -54,6 +56,8 @@ class SchemaTable:
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignKey:
+    """A column whose values have to be found in a column of another table."""
+
     table: str
     column: str
     parent: str

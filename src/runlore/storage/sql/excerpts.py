@@ -40,6 +40,8 @@ _REQUESTS = (
 
 
 class SqlExcerpts(SqlCollection):
+    """The part of `SqlRuns` that reads the beginnings of texts."""
+
     def artifact_excerpts(self, run_id: RunId, chars_max: int) -> tuple[Artifact, ...]:
         """A run's artifacts, oldest first, with at most so many characters of each text, and `whole_bytes`
         where that is not all; long texts are not read as a whole."""

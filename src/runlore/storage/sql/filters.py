@@ -28,7 +28,7 @@ class Condition:
     def also(self, term: str, *parameters: SqlValue) -> "Condition":
         return Condition(terms=(*self.terms, term), parameters=(*self.parameters, *parameters))
 
-    def given(self, term: str, value: SqlValue) -> "Condition":
+    def narrow(self, term: str, value: SqlValue) -> "Condition":
         """The same with a term more where there is a value for it."""
         return (
             self

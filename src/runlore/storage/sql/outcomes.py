@@ -32,6 +32,8 @@ _TRIALS = (
 
 
 class SqlOutcomes(SqlCollection):
+    """How runs went."""
+
     @writing
     def put(self, run: Run, said: SaidOutcome | None = None) -> None:
         """Have a run settled when its time has come, with what somebody says of it, if anybody does."""

@@ -100,8 +100,8 @@ class SqlPointers(SqlCollection):
         self, *, limit: int, session_id: SessionId | None = None, since: datetime | None = None
     ) -> tuple[Pointer, ...]:
         """Those whose semantic capture was skipped, the oldest first; for a backfill."""
-        asked = Condition().also("capture = 'skipped'").given("session_id = ?", session_id)
-        asked = asked.given("captured_at_ms >= ?", columns.milliseconds(since))
+        asked = Condition().also("capture = 'skipped'").narrow("session_id = ?", session_id)
+        asked = asked.narrow("captured_at_ms >= ?", columns.milliseconds(since))
         return self._where(asked.sql, _OLDEST_FIRST, limit, *asked.parameters)
 
     @writing

@@ -14,6 +14,8 @@ _PUT = (
 
 
 class SqlPolicies(SqlCollection):
+    """The revisions of every policy."""
+
     def current(self, name: PolicyName) -> PolicyRevision | None:
         """The latest revision; None when nobody has changed the defaults."""
         return self._read_first(_read, f"{_SELECT} LIMIT 1", name.value)

@@ -18,6 +18,8 @@ _DELETE = "DELETE FROM processes WHERE process_id = ?"
 
 
 class SqlProcesses(SqlCollection):
+    """The Runlore processes that execute runs, each under a lease."""
+
     @writing
     def heartbeat(self, process_id: ProcessId, *, lease_until: datetime, description: str) -> None:
         columns.check_storable(process_id, description)

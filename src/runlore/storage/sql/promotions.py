@@ -94,7 +94,7 @@ class SqlPromotions(SqlCollection):
         if limit <= 0:
             return ()
         asked = Condition().among("p.status", statuses)
-        asked = asked.given("p.source_record_id = ?", source_record_id).given("p.name > ?", after)
+        asked = asked.narrow("p.source_record_id = ?", source_record_id).narrow("p.name > ?", after)
         sql = f"{_SELECT} WHERE {asked.sql} ORDER BY p.name LIMIT ?"
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 

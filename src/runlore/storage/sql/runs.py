@@ -39,6 +39,8 @@ _owner = "run:{}".format
 
 
 class SqlArtifacts(SqlCollection):
+    """The part of `SqlRuns` about artifacts."""
+
     @writing
     def put_artifact(self, artifact: Artifact) -> bool:
         """Keep an artifact; False when the very same is there, whenever it was made; Conflict for another."""
@@ -167,6 +169,8 @@ _SET_MEMORY = "UPDATE runs SET memory = ?, change = {change} WHERE run_id = ? AN
 
 
 class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
+    """Runs, their artifacts and their receipts."""
+
     def get(self, run_id: RunId) -> Run:
         found = self.find(run_id)
         if found is None:
@@ -195,12 +199,12 @@ class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
         names = (session_id, sessions_created_by, given)
         if limit <= 0 or not all(name is None or is_storable(name) for name in names):
             return ()
-        asked = _ALL.given("session_id = ?", session_id)
+        asked = _ALL.narrow("session_id = ?", session_id)
         if sessions_created_by is not None:
             # The session's index is the better one where both are given.
             column = "session_created_by" if session_id is None else "session_created_by || ''"
             asked = asked.also(f"{column} = ?", sessions_created_by)
-        asked = asked.given(_GIVEN, given)
+        asked = asked.narrow(_GIVEN, given)
         if before is not None:
             asked = asked.also("(opened_at_ms, run_id) < (?, ?)", to_milliseconds(before[0]), before[1])
         terms = _status_terms(statuses, apart=not any(names))

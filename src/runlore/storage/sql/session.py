@@ -88,6 +88,8 @@ class Spoilable:
 
 
 class SqlCollection:
+    """A collection of the store, on one session."""
+
     def __init__(self, session: SqlSession) -> None:
         self._session = session
 

@@ -42,6 +42,8 @@ _UPDATE_PERSONA = (
 
 
 class SqlPersonas(SqlCollection):
+    """The part of `SqlSessions` about personas."""
+
     def find_persona(self, persona_id: PersonaId) -> Persona | None:
         return self._read_first(_read_persona, _FIND_PERSONA, persona_id)
 
@@ -151,6 +153,8 @@ _CHILDREN = "SELECT session_id FROM session_parents WHERE parent_id IN ({ids})"
 
 
 class SqlSessions(SqlPersonas):
+    """Sessions and personas."""
+
     def get(self, session_id: SessionId) -> Conversation:
         found = self.find(session_id)
         if found is None:

@@ -47,7 +47,7 @@ def page(
 ) -> tuple[SkillEvent, ...]:
     if limit <= 0:
         return ()
-    asked = Condition().given("number < ?", before).given("skill_id = ?", skill_id)
+    asked = Condition().narrow("number < ?", before).narrow("skill_id = ?", skill_id)
     found = f"SELECT * FROM skill_events WHERE {asked.sql} ORDER BY number DESC LIMIT ?"
     sql = f"{_SELECT} FROM ({found}) e {_TEXT} ORDER BY e.number DESC"
     return tuple(map(_read, session.rows(sql, (*asked.parameters, limit))))

@@ -95,7 +95,7 @@ class SqlSkills(SqlCollection):
     ) -> tuple[Skill, ...]:
         if limit <= 0:
             return ()
-        asked = Condition().among("s.state", states).given("s.skill_id > ?", after)
+        asked = Condition().among("s.state", states).narrow("s.skill_id > ?", after)
         sql = f"{_SELECT} WHERE {asked.sql} ORDER BY s.skill_id LIMIT ?"
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 

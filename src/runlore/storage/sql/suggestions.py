@@ -63,6 +63,8 @@ _FORGET_RUN = "DELETE FROM suggestion_runs WHERE run_id = ?"
 
 
 class SqlSuggestions(SqlCollection):
+    """Suggested skills, one for each pattern."""
+
     def get(self, suggestion_id: SuggestionId) -> StoredSuggestion:
         found = self._one("s.suggestion_id = ?", suggestion_id)
         if found is None:

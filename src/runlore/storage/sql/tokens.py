@@ -38,6 +38,8 @@ _EVENT = (
 
 
 class SqlTokens(SqlCollection):
+    """What is kept of tokens."""
+
     def by_digest(self, digest: str) -> AccessToken | None:
         """The token whose secret has this digest, or had it before the last rotation; revoked or not."""
         return self._one("digest = ?", digest) or self._one(

@@ -33,6 +33,8 @@ LOG_BYTES_KEPT = 16 * 1024**2
 
 
 class SqliteStore:
+    """One database file, open for this process alone."""
+
     def __init__(
         self, path: str, writer: Writer, health: WriteHealth, *, lock: StateLock, room: DiskSpace
     ) -> None:
