@@ -45,7 +45,7 @@ connect connect.connect Connect an agent: it gets your memory with every input, 
 disconnect connect.disconnect Undo what `runlore connect` has changed.
 why why.why Show what a run was given, what was left out, and why.
 repeats value.repeats Show what you told your agents more than once.
-value value.value Show what each learning is worth: how runs went with it, and without it.
+value value.value Show what each learning and skill is worth: how runs went with it, and without it.
 backup upkeep.backup Write a consistent copy of everything, while it is in use.
 restore upkeep.restore Read a backup into an empty store, with no daemon running.
 doctor upkeep.doctor Check that everything is whole, and repair what can be.

@@ -193,7 +193,6 @@ def find_listed(place: str, text: str) -> str:
 
 
 def find_next(place: str) -> str:
-    """The cursor behind the last list."""
     if cursor := _read_window(place).get("next"):
         return str(cursor)
     raise NotFound(
@@ -275,7 +274,6 @@ def short_ids(ids: Iterable[str]) -> dict[str, str]:
 
 
 def _shared_chars(one: str, other: str) -> int:
-    """How long two ids begin alike."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
 
 
@@ -291,7 +289,6 @@ def id_of(item: object) -> str | None:
 
 
 def _read_window(place: str) -> dict[str, Any]:
-    """What the last list in this terminal showed."""
     found = _read(place).get(_window())
     return found if isinstance(found, dict) else {}
 

@@ -144,7 +144,6 @@ def _without_halves(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _plain_text(content: object) -> str:
-    """The text of a message: as it is, or of its parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, Sequence) else ()

@@ -76,7 +76,6 @@ def is_embedded(settings: Settings) -> bool:
 
 
 def connect_to_url(url: str, token: str | None) -> "Transport":
-    """A connection to the Runlore at an address."""
     from runlore.client.addresses import transport_to
 
     if token is None:

@@ -134,7 +134,6 @@ class LangGraphStore(BaseStore):
 
 
 def scope_of(namespace: Namespace) -> Scope:
-    """The scope that a namespace is."""
     kind, rest = namespace[0], "/".join(namespace[1:])
     if kind == ScopeKind.WORKSPACE and not rest:
         return WORKSPACE

@@ -89,7 +89,6 @@ def ask_about(
 
 
 def show_preview(stored: StoredSuggestion, *, place: str = "") -> None:
-    """What would be saved."""
     suggestion = stored.suggestion
     say("")
     say(f"Skill suggestion{f' {place}' if place else ''}: {suggestion.name}", "bold")

@@ -35,18 +35,12 @@ def show_context(context: ops.MemoryContext) -> None:
     learned, recovered = context.learned_context, context.recovered_memory
     _show_part("Learned context", learned.omitted)
     _show_rows(
-        [
-            *(Column(title=title) for title in ("ID", "KIND", "SCOPE", "SCORE")),
-            Column(title="CONTENT", wraps=True),
-        ],
+        ["ID", "KIND", "SCOPE", "SCORE", Column(title="CONTENT", wraps=True)],
         [(e.record_id, e.kind, scope_text(e.scope), _score_text(e), e.content) for e in learned.entries],
     )
     _show_part("Recovered memory", recovered.omitted)
     _show_rows(
-        [
-            *(Column(title=title) for title in ("RUN", "STATUS", "CAPTURED")),
-            Column(title="SUMMARY", wraps=True, lines=True),
-        ],
+        ["RUN", "STATUS", "CAPTURED", Column(title="SUMMARY", wraps=True, lines=True)],
         [(m.run_id, m.status, time_text(m.captured_at), m.summary) for m in recovered.entries],
     )
     if context.hidden:
@@ -112,7 +106,7 @@ def show_receipt(view: ops.ReceiptView, *, with_sections: bool) -> None:
         _show_rebuilt(view.sections)
 
 
-def _show_rows(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+def _show_rows(columns: Sequence[Column | str], rows: Sequence[Sequence[Cell]]) -> None:
     if rows:
         show_table(columns, rows)
     else:

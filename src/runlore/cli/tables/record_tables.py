@@ -60,9 +60,8 @@ def show_records(
     if not records:
         say(empty, "dim")
         return
-    titles = ("ID", "LAYER", "KIND", "STATE", "SCOPE")
     show_list(
-        [*(Column(title=title) for title in titles), _SUMMARY],
+        ["ID", "LAYER", "KIND", "STATE", "SCOPE", _SUMMARY],
         [
             (r.record_id, r.layer, r.kind, state_cell(r), scope_text(r.scope, names), cut_summary(r))
             for r in records
@@ -100,13 +99,9 @@ def show_hits(hits: ops.SearchHits, *, explain: bool = False) -> None:
         say("Nothing matches.", "dim")
         show_unsearched(hits.unsearched)
         return
-    titles = ("ID", *(("SCORE",) if explain else ()), "LAYER", "STATE")
+    score, parts = (["SCORE"], [Column(title="PARTS", wraps=True)]) if explain else ([], [])
     show_list(
-        [
-            *(Column(title=title) for title in titles),
-            _SUMMARY,
-            *((Column(title="PARTS", wraps=True),) if explain else ()),
-        ],
+        ["ID", *score, "LAYER", "STATE", _SUMMARY, *parts],
         [
             (
                 hit.record.record_id,
