@@ -120,7 +120,7 @@ export function fold(title, ...inside) {
 export function table(heads, rows, { numbers = [] } = {}) {
   const of = (at) => (numbers.includes(at) ? { class: "number" } : {});
   return h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "table" }, h("table", {},
-    h("thead", {}, h("tr", {}, heads.map((name, at) => h("th", { scope: "col", ...of(at) }, name)))),
+    h("thead", {}, h("tr", {}, heads.map((name, at) => (name ? h("th", { scope: "col", ...of(at) }, name) : h("td", {}))))),
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, at) => h("td", of(at), cell)))))));
 }
 

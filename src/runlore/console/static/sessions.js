@@ -26,7 +26,7 @@ async function showList(place) {
       h("td", {}, said(each.agent ?? "-")), h("td", {}, said(each.project_ids.join(", ") || "-")), h("td", {}, when(each.active_at)), h("td", {}, each.ended_at ? "ended" : "open"))));
   };
   fill(place, h("h1", {}, "Sessions"), h("section", { class: "panel wide", tabindex: "0", "aria-label": "Sessions" }, h("table", {},
-    h("thead", {}, h("tr", {}, ["Session", "Agent", "Projects", "Last active", ""].map((each) => h("th", { scope: "col" }, each)))), list)), more);
+    h("thead", {}, h("tr", {}, ["Session", "Agent", "Projects", "Last active", "State"].map((each) => h("th", { scope: "col" }, each)))), list)), more);
   await read();
   if (!list.children.length) fill(place, h("h1", {}, "Sessions"), empty("No agent has reported a session yet. `runlore connect` connects one."));
 }
