@@ -108,6 +108,11 @@ class Runlore:
             self._session = self._operations.create_session(ops.NewSession()).session_id
         self._operations.memory_context(ops.ContextRequest(session_id=self._session, query=query))
 
+    def settle(self) -> None:
+        """What a daemon does in the background: the index is made, and saved at its end."""
+        self.search("anything")
+        self._parts.close()
+
     def texts(self) -> set[str]:
         with self._parts.store.snapshot() as snapshot:
             return {record.summary for record, _ in snapshot.records.everything()}
@@ -342,9 +347,12 @@ def fill(memory: Memory, texts: Sequence[str], one_by_one: int = ONE_BY_ONE) -> 
     while added < len(texts) and time.perf_counter() < until:
         memory.add(texts[added : added + PIECE])
         added = min(added + PIECE, len(texts))
+    rest_s = time.process_time() - began
+    if (settle := getattr(memory, "settle", None)) is not None:
+        settle()
     return {
         "add_ms": 1e3 * sorted(taken)[len(taken) // 2] if taken else None,
-        "rest_ms": 1e3 * (time.process_time() - began) / max(1, added - first),
+        "rest_ms": 1e3 * rest_s / max(1, added - first),
         "added": added,
     }
 

@@ -26,6 +26,7 @@ def test_a_memory_is_filled_asked_and_looked_through(name: str, tmp_path: Path) 
     memory = compared_with.MEMORIES[name](str(tmp_path / name))
 
     filled = compared_with.fill(memory, corpus["texts"])
+    memory = compared_with.MEMORIES[name](str(tmp_path / name))
     told = compared_with.ask(memory, corpus)
 
     assert filled["added"] == 300

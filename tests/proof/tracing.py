@@ -109,6 +109,14 @@ class Script:
         """Wait for so many answers, or for its end."""
         return dict(islice(self._listen(), answers))
 
+    def listen_until_now(self) -> dict[str, Any]:
+        """What it has answered by now."""
+        heard = {}
+        while select.select([self._answers], [], [], 0)[0] and (answer := self._answers.recv(1 << 20)):
+            name, said = json.loads(answer)
+            heard[name] = said
+        return heard
+
     def listen_to_the_end(self) -> dict[str, Any]:
         """All answers that are still to come."""
         return dict(self._listen())

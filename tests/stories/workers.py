@@ -48,6 +48,13 @@ class Workers:
         """The next line."""
         return self._lines.pop(0) if self._lines else self._take()
 
+    def say_until_now(self) -> Iterator[dict[str, Any]]:
+        """The lines that are there already."""
+        assert self._process.stdout
+        pipe = self._process.stdout.fileno()
+        while self._lines or b"\n" in self._unread or select.select([pipe], [], [], 0)[0]:
+            yield self.say()
+
     def close(self) -> None:
         """End with the last worker."""
         assert self._process.stdin
