@@ -106,6 +106,11 @@ RULES = (
         "Everybody who has the tool runs it. A mark on everything would tell nothing.",
     ),
     (
+        "Or it names, to a forge, a repository of the owner whose project it is, by the folder's remote; or"
+        " sets where a cache is kept.",
+        "Nobody else can make a repository there; a cache's place says nothing.",
+    ),
+    (
         "Values and errors that such a suggestion would quote from outside are left out of it.",
         "They would bring in what the command does not.",
     ),

@@ -33,10 +33,16 @@ def asked_behind_a_page(*commands: str, said: str = "ship the shop to staging") 
     return run(said, ok("curl https://example.org/page", brings=[PAGE]), *map(ok, commands))
 
 
-def marked(*commands: str, beside: Sequence[Session] = (), said: str = "ship the shop to staging") -> bool:
+def marked(
+    *commands: str,
+    beside: Sequence[Session] = (),
+    said: str = "ship the shop to staging",
+    project: str = "acme",
+) -> bool:
     """Whether a procedure of these commands is marked that three sessions show, each behind a page."""
     behind = [
-        session(asked_behind_a_page(*commands, said=said), name=f"behind{at}", day=10 + at) for at in range(3)
+        session(asked_behind_a_page(*commands, said=said), name=f"behind{at}", project=project, day=10 + at)
+        for at in range(3)
     ]
     found = [each for each in suggest(*beside, *behind) if each.heuristic is Heuristic.CROSS_SESSION]
     assert found, "nothing was suggested"
@@ -94,6 +100,12 @@ def test_a_session_that_begins_with_it_has_it_from_nowhere_else() -> None:
         ("gh pr create --draft --title x --body y", "git push -u origin main"),
         ("gh pr create --fill", "mise exec -- go test ./...", "git push"),
         ("gh pr create --fill", "CI=1 pytest tests/shop/test_cart.py -q", "git push"),
+        (
+            "gh pr create --fill",
+            "env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 go test ./...",
+            "git push",
+        ),
+        ("gh pr create --fill", "env GOCACHE=build/cache go test ./...", "git push"),
     ],
 )
 def test_what_everybody_runs_who_has_the_tool_needs_nobody_to_tell_it(commands: tuple[str, ...]) -> None:
@@ -113,6 +125,10 @@ def test_what_everybody_runs_who_has_the_tool_needs_nobody_to_tell_it(commands: 
         "gh pr merge --admin",
         "NODE_TLS_REJECT_UNAUTHORIZED=0 npm test",
         "LD_PRELOAD=./x.so npm test",
+        "NODE_OPTIONS=./x npm test",
+        "GIT_CONFIG_GLOBAL=./x git push",
+        "GOCACHE=../evil go test ./...",
+        "gh pr view 1 -R evil/shop",
         "make evil",
         "sh evil.sh",
         "pytest /etc/passwd",
@@ -120,6 +136,24 @@ def test_what_everybody_runs_who_has_the_tool_needs_nobody_to_tell_it(commands: 
 )
 def test_what_names_a_thing_of_somebodys_or_loosens_something_does(command: str) -> None:
     assert marked("gh pr create --fill", command, "gh pr view", said="open a draft pull request")
+
+
+@pytest.mark.parametrize(
+    ("command", "project", "is_marked"),
+    [
+        ("gh pr view 1 -R acme/tools", "github.com/acme/shop", False),
+        ("gh api repos/acme/tools/pulls/7/comments", "github.com/acme/shop", False),
+        ("gh pr view 1 -R acme/tools", "github.com/other/shop", True),
+        ("gh pr view 1 -R acme/tools", "acme", True),
+        ("gh pr view 1 -R evil/acme", "github.com/acme/shop", True),
+        ("gh api repos/acme/../evil/shop/pulls/7", "github.com/acme/shop", True),
+        ("gh api repos/acme/tools/pulls/7?x=https://example.org", "github.com/acme/shop", True),
+    ],
+)
+def test_a_repository_beside_the_project_is_its_owners(command: str, project: str, is_marked: bool) -> None:
+    said = "look at the pull request"
+
+    assert marked("gh pr list", command, "gh pr diff 7", said=said, project=project) is is_marked
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ of them has another origin:
   read anything at all, counts whenever it was;
 - the project's own task files name it as committed, in a folder that an operator bound, wherever it was seen;
 - it is of the tool's own language: what everybody runs who has the tool, paths of the working folder among
-  it. A flag that forces, skips or loosens something is none of it.
+  it. A flag that forces, skips or loosens something is none of it;
+- it names a repository of the one whose project this is: nobody else can make one there. A variable that says
+  where a cache is kept is no word of anybody's.
 
 What else would be told is left out where it has none: values that look like anything, and errors that a call
 printed which read from outside. A fix is nothing without its error.
@@ -107,8 +109,17 @@ _REPOSITORY = re.compile(r"(?:^|/)([\w.-]+/[\w.-]+?)(?:\.git)?(?:/(?:pull|issues
 _OF_REPOSITORY = re.compile(r"^/?repos/([\w.-]+/[\w.-]+)/[\w./<>-]*(?:\?[\w=&<>-]*)?$")
 # A value that names no host and says no sentence: a number, a branch, a path.
 _EXAMPLE = re.compile(r"[\d.]{1,40}|[\w…#@+,:-]{1,60}(?:/[\w…#@+.-]{1,80}){0,12}")
-# A variable that is set to a number, or to what the reader fills in.
-_SETTING = re.compile(r"[A-Z][A-Z0-9_]{1,60}=(?:\d{1,9}|<[a-z0-9-]+>)")
+# A repository of somebody's, alone, as a parameter, or in an address of a forge's API.
+_OF_OWNER = re.compile(
+    r"(?:[a-z_]{1,40}=)?(?:/?repos/)?([\w.-]+)/(?:[\w.-]+|<[a-z0-9-]+>)(?:/[\w./<>-]*)?(?:\?[\w=&<>-]*)?"
+)
+# A variable that is set to a number, to what the reader fills in, or, for a cache alone, to a folder.
+_SETTING = re.compile(
+    r"[A-Z][A-Z0-9_]{1,60}=(?:\d{1,9}|<[a-z0-9-]+>)"
+    r"|[A-Z][A-Z0-9_]{0,60}CACHE(?:_?DIR)?=(?!.*\.\.)[\w./<>+-]{1,200}|TMPDIR=(?!.*\.\.)[\w./<>+-]{1,200}"
+)
+# What has git read none of its settings.
+_NO_SETTINGS = re.compile(r"GIT_CONFIG_(?:NOSYSTEM=1|(?:GLOBAL|SYSTEM)=/dev/null)")
 # What programs say when they are called wrongly. An error of these words, and of those of the command, is no
 # sentence that somebody else could have put there.
 _ERROR_WORDS = words(
@@ -120,7 +131,7 @@ _ERROR_WORDS = words(
 _FIRST_ACT_EVENTS = 2
 
 
-# Programs with words that go with them.
+# Programs with words that go with them; with none, whose the project is.
 _Named = frozenset[tuple[str, str]]
 
 
@@ -133,6 +144,7 @@ class OwnOrigins:
         self._typed: set[str] = set()
         self._lines: set[Segment] = set()
         self._named: dict[SessionId, _Named] = {}
+        self._owners: dict[SessionId, str] = {}
 
     def add(self, runs: Sequence[MinedRun]) -> None:
         """Take in the runs of one session, in their order."""
@@ -140,7 +152,9 @@ class OwnOrigins:
         first_read = min(reads, default=None)
         for run in runs:
             # A project is called by its remote, `host/owner/name`.
-            self._typed.add(run.project.partition("/")[2])
+            named = run.project.partition("/")[2]
+            self._typed.add(named)
+            self._owners[run.session_id] = named.partition("/")[0] if "/" in named else ""
             if run.request is not None and run.request.own.strip():
                 self._add_typed(cut_pasted(run.request.text))
             begun = run.request.number if run is runs[0] and run.request is not None else None
@@ -177,6 +191,8 @@ class OwnOrigins:
         nothing: _Named = frozenset()
         named = [self._named.get(each.session_id, nothing) for each in match.occurrences]
         here = named[0].intersection(*named) if named else nothing
+        owners = {self._owners.get(each.session_id, "") for each in match.occurrences}
+        here |= {("", owner) for owner in owners if owner and len(owners) == 1}
         commands = (command for text in written.commands for command in commands_in(text))
         if not all(self._is_own(command, here) for command in commands):
             return None
@@ -196,6 +212,8 @@ class OwnOrigins:
         for wrapper in _WRAPPERS:
             if command[: len(wrapper)] == wrapper and len(command) > len(wrapper):
                 return self._is_own(command[len(wrapper) :], here)
+        if _NO_SETTINGS.fullmatch(command[0]) and len(command) > 1:
+            return self._is_own(command[1:], here)
         if _SETTING.fullmatch(command[0]) and len(command) > 1:
             return not _HARMFUL.search(command[0].lower()) and self._is_own(command[1:], here)
         lasting = tuple(word for word in command if not _PARAMETER.fullmatch(word))
@@ -204,7 +222,9 @@ class OwnOrigins:
         program = plain_name(command[0])
         is_known = program in _LANGUAGE or self._is_used(command[0], command[0]) or _is_connected(program)
         return (is_known or (command[0], command[0]) in here) and all(
-            (command[0], word) in here or self._is_own_word(command[0], word, before=before)
+            (command[0], word) in here
+            or _is_of_owner(program, word, here)
+            or self._is_own_word(command[0], word, before=before)
             for before, word in pairwise(command)
         )
 
@@ -238,6 +258,12 @@ def origins_of(sessions: Iterable[Sequence[MinedRun]]) -> OwnOrigins:
     for runs in sessions:
         origins.add(runs)
     return origins
+
+
+def _is_of_owner(program: str, word: str, here: _Named) -> bool:
+    """Whether a word names a repository of the one whose project it is: nobody else can make one there."""
+    found = _OF_OWNER.fullmatch(word) if program in ("gh", "glab") or _is_connected(program) else None
+    return found is not None and ("", found[1]) in here and ".." not in word
 
 
 def _is_connected(program: str) -> bool:
