@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from runlore.config.settings import Settings
 from tests.surfaces.api_client import Api, path_of
 from tests.surfaces.api_filled import Filled
+from tests.surfaces.console import pictures
 from tests.surfaces.console.walks import Walk, console_on, open_run, publish, say, settle, walking
 from tests.surfaces.skill_files_of import skill_md
 
@@ -148,3 +149,15 @@ def hostile_places(walk: Walk) -> Iterator[str]:
     for run in walk.api.get("/v1/runs", limit=100)["items"]:
         yield f"sessions/{run['session_id']}"
         yield f"sessions/{run['session_id']}/{quote(run['run_id'], safe='')}"
+
+
+def test_the_pictures_of_the_docs_can_be_drawn_again(chromium: Browser, embedded_served: Api) -> None:
+    """The page shows each of them, and they are as large as what is drawn now."""
+    pictures.fill(embedded_served)
+    page = (pictures.FOLDER.parent / "console.md").read_text()
+    for name, drawn in pictures.draw(chromium, embedded_served).items():
+        kept = (pictures.FOLDER / name).read_bytes()
+        # The first part of a PNG tells its width and height.
+        assert kept[:24] == drawn[:24]
+        assert len(kept) < 200_000
+        assert f"](pictures/{name})" in page
