@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh run     .venv with what Runlore needs to run
 #   scripts/setup.sh dev     .venv with what its tests and tools need too
-#   scripts/setup.sh test    the same, and a PostgreSQL server and a browser for the tests to start
+#   scripts/setup.sh test    the same, and a PostgreSQL server, a browser and strace for the tests to start
 #   scripts/setup.sh soak    the same, and a small model with a server for it, where they can be had
 #   scripts/setup.sh typescript   what builds the TypeScript client, where npm can be had
 #

@@ -100,6 +100,8 @@ class Script:
             self.process = forked.start(
                 "tests.proof.workload", *arguments, stdin=theirs.fileno(), stderr=self._printed
             )
+        assert select.select([self._answers], [], [], PATIENCE_S)[0], "the script does not start"
+        assert self._answers.recv(16) == b"ready", self.printed()
 
     def begin(self) -> None:
         """Let it work."""
