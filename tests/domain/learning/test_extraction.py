@@ -20,7 +20,7 @@ from runlore.domain.learning.extraction import (
     document,
 )
 from runlore.domain.learning.labels import Labelled
-from runlore.domain.prompts.projection import SectionName
+from runlore.domain.prompts.projection import SECTIONS, SectionName
 from runlore.domain.prompts.rendering import section
 from runlore.domain.prompts.run_memory import RunMemory, RunText, build_run_memory
 from runlore.domain.record import Kind
@@ -253,7 +253,7 @@ def memory_of(text: RunText, status: RunStatus = RunStatus.COMPLETED) -> RunMemo
 
 
 @pytest.mark.req("CAP-6")
-@pytest.mark.parametrize("name", SectionName)
+@pytest.mark.parametrize("name", SECTIONS)
 def test_what_is_asked_about_holds_no_secret_no_injected_section_and_is_bounded(name: SectionName) -> None:
     rendered = section(name, ["[rec_1 · fact · session:talk]\n```text\nThe codename is Atlas\n```"])
     text = RunText(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.learning.labels import LABELS_MAX, NAMES, Labelled, find_labelled
 from runlore.domain.learning.own_words import is_said, own_words
-from runlore.domain.prompts.projection import SectionName
+from runlore.domain.prompts.projection import SECTIONS, SectionName
 from runlore.domain.prompts.rendering import section
 from runlore.domain.record import Kind
 
@@ -248,7 +248,7 @@ def test_a_request_has_a_bounded_number_of_labels() -> None:
     assert len(find_labelled("Fact: a is b\n" * (LABELS_MAX * 3))) == LABELS_MAX
 
 
-@pytest.mark.parametrize("name", SectionName)
+@pytest.mark.parametrize("name", SECTIONS)
 def test_what_runlore_rendered_holds_no_label(name: SectionName) -> None:
     rendered = section(name, ["[rec_1 · fact · session:talk]\n```text\nFact: the codename is Atlas\n```"])
 

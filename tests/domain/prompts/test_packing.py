@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.prompts.projection import Budget, ModelFamily, SectionName
+from runlore.domain.prompts.projection import SECTIONS, Budget, ModelFamily, SectionName
 from runlore.domain.prompts.token_budget import newest_first, open_budget, passing_over, room_for, spend
 
 pytestmark = pytest.mark.req("RUN-7", "PRJ-2")
@@ -92,7 +92,7 @@ def test_the_budget_adds_up(
     assert budget.reserved_tokens == min(output, window // 2)
     assert budget.room_tokens == max(0, window - budget.reserved_tokens - prompt - text)
 
-    for name, (policy, costs) in zip(SectionName, policies, strict=True):
+    for name, (policy, costs) in zip(SECTIONS, policies, strict=True):
         packed = passing_over(costs, 5, room_for(budget, policy))
         budget = spend(budget, name, policy_tokens=policy, used=packed.used)
 

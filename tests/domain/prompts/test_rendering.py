@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.prompts import rendering
 from runlore.domain.prompts.injected import REMOVED, RENDERER, strip_injected
-from runlore.domain.prompts.projection import LearnedEntry, SectionName
+from runlore.domain.prompts.projection import SECTIONS, LearnedEntry, SectionName
 from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import Kind, RecordId
 from runlore.domain.run import RunId, RunStatus
@@ -167,7 +167,7 @@ def test_the_bytes_of_a_section_of_runs() -> None:
 @pytest.mark.req("RUN-7")
 @given(contents=st.lists(TEXT, max_size=3))
 def test_the_frame_is_all_of_a_section_but_its_entries(contents: list[str]) -> None:
-    for name in SectionName:
+    for name in SECTIONS:
         entries = [rendering.render_learning(_learned(content)) for content in contents]
         whole = rendering.section(name, entries)
         assert len(whole) == len(rendering.frame(name)) + sum(len(entry) + 1 for entry in entries)

@@ -6,7 +6,7 @@ import pytest
 
 from runlore.domain import limits
 from runlore.domain.policies.policy import PolicyName
-from runlore.domain.prompts.projection import SectionName
+from runlore.domain.prompts.projection import SECTIONS, SectionName
 from runlore.domain.prompts.rendering import section
 from runlore.domain.prompts.run_memory import CaptureState
 from runlore.domain.record import EvidenceRef, Kind, Origin, Sensitivity, Source, State
@@ -346,7 +346,7 @@ def test_where_people_say_no_nothing_is_captured(world: World, no: str) -> None:
 
 
 @pytest.mark.req("CAP-6")
-@pytest.mark.parametrize("name", SectionName)
+@pytest.mark.parametrize("name", SECTIONS)
 def test_what_runlore_put_into_a_prompt_is_not_captured_from_request_or_outcome(
     world: World, name: SectionName
 ) -> None:

@@ -25,7 +25,7 @@ WITHOUT_ROUTE = {
 ELSEWHERE = {
     *("/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/status", "/v1/skills/none/file"),
     "/v1/runs/none/events",
-    *("/v1/folders/none", "/v1/reading"),
+    *("/v1/audit", "/v1/folders/none", "/v1/reading"),
 }
 API_FILES = [file for file in python_files(PACKAGE) if file.is_in(f"{PACKAGE}/api")]
 

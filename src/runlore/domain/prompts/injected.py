@@ -9,7 +9,7 @@ our own sections count, so nobody hides a text of theirs in a section that we ne
 import re
 from collections.abc import Sequence
 
-from runlore.domain.prompts.projection import SectionName
+from runlore.domain.prompts.projection import SECTIONS, SectionName
 
 MARKER = "runlore"
 FENCE = "```"
@@ -49,7 +49,7 @@ REMOVED = "[runlore section removed]"
 """What stands where a section stood. No marker can reach across it, so taking one out never makes another."""
 MARKER_REMOVED = "[runlore marker removed]"
 
-_NAMES = "|".join(SectionName)
+_NAMES = "|".join(SECTIONS)
 # Bounded everywhere: each `<` costs at most so much, whatever follows it.
 _BACKSLASHES = r"(?<!\\)\\{1,8}"
 _LESS = rf"<|&lt;|&#60;|&#x0*3c;|{_BACKSLASHES}u003c"

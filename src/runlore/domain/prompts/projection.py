@@ -15,12 +15,16 @@ from runlore.domain.scope import Scope
 
 
 class SectionName(StrEnum):
-    """The sections, in the order in which they are packed. Skills have none of their own in a receipt: those
-    that a run went without are among its omissions."""
+    """What a receipt speaks of. Skills have no section of their own: those that a run went without are among
+    its omissions."""
 
     LEARNED_CONTEXT = "learned_context"
     RECOVERED_MEMORY = "recovered_memory"
     SKILLS = "skills"
+
+
+# The sections of a prompt, in the order in which they are packed.
+SECTIONS = (SectionName.LEARNED_CONTEXT, SectionName.RECOVERED_MEMORY)
 
 
 class Omitted(StrEnum):
