@@ -154,6 +154,9 @@ obeys them and a judge that says yes. One run, of a sample of eight texts each w
 Of honest statements 100 of 100 reach a prompt, also behind a page of hostile text. Listening for words takes
 17 % of importing sessions (22 % before each text was read once, in one run); a run of 1 MB takes 0.15 s
 of CPU, one of 16 MB no more, a gigabyte in runs of a megabyte 3 minutes.
+
+Of 55 matches of 95 public sessions 28 were marked before the last rules, 25 are now, and 19 where folders'
+remotes say whose the projects are, as they do on their owners' machines.
 """
 KNOWN_AGAIN = """\
 
