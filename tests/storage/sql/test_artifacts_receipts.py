@@ -9,7 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Conflict, Corrupt, NotFound, RunloreError
-from runlore.domain.prompts.projection import Receipt, ReceiptEntry, ReceiptSection, SectionName
+from runlore.domain.prompts.projection import (
+    Omission,
+    Omitted,
+    Receipt,
+    ReceiptEntry,
+    ReceiptSection,
+    SectionName,
+)
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Artifact, ArtifactId, ProcessId, RunId, RunStatus
 from runlore.domain.runs.journal import Entry, EventType
@@ -231,6 +238,29 @@ def test_a_receipt_of_no_run_is_refused_and_a_damaged_one_told(held: Store, plac
         assert snapshot.runs.receipts_naming("\0") == ()
         with pytest.raises(Corrupt, match="receipt run_1"):
             snapshot.runs.receipts_naming("rec_1")
+
+
+@pytest.mark.req("CON-2")
+def test_the_runs_that_were_given_something_are_not_those_it_was_left_out_of(held: Store) -> None:
+    """Given a record that one prompt had, one left out and one went without, the first alone is listed."""
+    had, left, without = (each.run_id for each in RUNS[:3])
+    receipts = [
+        _receipt(had, "rec_1", "words"),
+        _left_out(left, Omitted.OVER_BUDGET),
+        _left_out(without, Omitted.HELD_BACK),
+    ]
+    with held.transaction() as tx:
+        for receipt in receipts:
+            tx.runs.put_receipt(receipt)
+    with held.snapshot() as snapshot:
+        assert [run.run_id for run in snapshot.runs.page(limit=9, given="rec_1")] == [had]
+        assert snapshot.runs.page(limit=9, given="rec_2") == ()
+        assert snapshot.runs.page(limit=9, given="nul\0") == ()
+
+
+def _left_out(run_id: RunId, reason: Omitted) -> Receipt:
+    omission = Omission(section=SectionName.LEARNED_CONTEXT, source_id="rec_1", reason=reason)
+    return replace(_receipt(run_id, "rec_9", "others"), omissions=(omission,))
 
 
 def test_what_was_deleted_is_in_no_row_and_can_be_put_again(held: Store, place: Place) -> None:
