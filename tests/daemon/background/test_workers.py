@@ -270,7 +270,7 @@ class TestSteps:
         world.clock.advance(seconds=1)
         workers = Workers(world.parts)
 
-        for _ in range(6):
+        for _ in range(3):
             assert workers.think()
 
         with world.parts.store.snapshot() as snapshot:
@@ -336,7 +336,7 @@ class TestSteps:
                 frozenset(JobKind), holder="one", now=now, lease_until=now + timedelta(seconds=30)
             )
         assert ours is not None
-        beat = Heartbeat(world.parts, ours)
+        beat = Heartbeat(world.parts, [ours])
         for _ in range(5):
             world.clock.advance(seconds=20)
             beat()

@@ -3,9 +3,11 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from runlore.daemon.background.maintenance import (
@@ -84,6 +86,9 @@ _PASSING = frozenset(
     }
 )
 _AT_ONCE = 100
+# What many wait for where runs end quickly: without a model, this many are written in one transaction.
+_TOGETHER_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW})
+TOGETHER_MAX = 8
 # What a command without a daemon does on its way out.
 _ON_LEAVING = 20
 _ON_LEAVING_S = 1.0
@@ -98,11 +103,16 @@ def do_due_jobs(
     may_ask: bool = True,
 ) -> int:
     """Do what is due, a bounded number of jobs: how many were done."""
-    turns = Turns()
-    for done in range(limit):
-        if not do_one_job(parts, kinds=kinds, turns=turns, may_ask=may_ask, is_busy=done > 0):
-            return done
-    return limit
+    turns, done = Turns(), 0
+    while done < limit:
+        at_once = min(TOGETHER_MAX, limit - done)
+        more = do_some_jobs(
+            parts, kinds=kinds, turns=turns, may_ask=may_ask, is_busy=done > 0, at_once=at_once
+        )
+        if not more:
+            break
+        done += more
+    return done
 
 
 def do_one_job(
@@ -112,39 +122,80 @@ def do_one_job(
     kinds: frozenset[JobKind] = ALL_KINDS,
     turns: Turns | None = None,
     may_ask: bool = True,
-    is_busy: bool = False,
 ) -> bool:
-    """Claim one job that is due and do it; False when there is none. `beat` may end it early.
+    """Claim one job that is due and do it; False when there is none."""
+    return do_some_jobs(parts, beat, kinds=kinds, turns=turns, may_ask=may_ask) > 0
+
+
+def do_some_jobs(
+    parts: Parts,
+    beat: Beat = skip_beat,
+    *,
+    kinds: frozenset[JobKind] = ALL_KINDS,
+    turns: Turns | None = None,
+    may_ask: bool = True,
+    is_busy: bool = False,
+    at_once: int = 1,
+) -> int:
+    """Claim a job that is due and do it, with up to `at_once` of its kind where no model is asked: how many
+    were done. `beat` may end it early.
 
     It is the one that is due longest, of the kind whose turn it is where there are `turns`. Without `may_ask`
     no model is asked, and what needs one goes on waiting. Who `is_busy` has just done a job and expects
-    another one.
+    another one. What was tried before is done alone: it may be what the process died of.
     """
     now = parts.clock.now()
     passing_over = None if may_ask else ASKED_LATER
     if not is_busy and not _is_due(parts, kinds, now, passing_over):
-        return False
+        return 0
     job = None
+    more: list[Job] = []
     with parts.store.transaction() as tx:
+        claim = partial(
+            tx.jobs.claim,
+            holder=parts.process_id,
+            now=now,
+            lease_until=now + _LEASE,
+            passing_over=passing_over,
+        )
         for wanted in (kinds,) if turns is None else turns.order(kinds):
-            job = job or tx.jobs.claim(
-                wanted,
-                holder=parts.process_id,
-                now=now,
-                lease_until=now + _LEASE,
-                passing_over=passing_over,
-            )
+            job = job or claim(wanted)
+        if job is not None and _can_share(parts, job):
+            others = iter(partial(claim, frozenset({job.kind}), is_new=True), None)
+            more.extend(islice(others, at_once - 1))
     if job is None:
-        return False
+        return 0
+    jobs = [job, *more]
     if turns is not None:
-        turns.take(job.kind)
+        for each in jobs:
+            turns.take(each.kind)
+    for each in _do_together(parts, jobs, beat) if more else jobs:
+        try:
+            with _files_following(parts, each.kind):
+                _do(parts, each, beat, may_ask=may_ask)
+        except Exception as error:
+            # The outer loop of a worker: a job may fail in any way, it says so itself, and the others go on.
+            _record_failure(parts, each, error)
+    return len(jobs)
+
+
+def _can_share(parts: Parts, job: Job) -> bool:
+    return job.kind in _TOGETHER_KINDS and job.attempts == 1 and not parts.models.is_configured
+
+
+def _do_together(parts: Parts, jobs: list[Job], stopping: Beat) -> list[Job]:
+    """Do several jobs of one kind in as few transactions as they need: those that are left to be done alone.
+    If one cannot be done nothing of its transaction is, and doing it alone says why."""
+    is_capture = jobs[0].kind is JobKind.CAPTURE
+    work = _capturing(parts).capture_together if is_capture else _reviewing(parts).review_together
+    left, before = jobs, len(jobs) + 1
     try:
-        with _files_following(parts, job.kind):
-            _do(parts, job, beat, may_ask=may_ask)
-    except Exception as error:
-        # The outer loop of a worker: a job may fail in any way, it says so itself, and the others go on.
-        _record_failure(parts, job, error)
-    return True
+        while 0 < len(left) < before:
+            before = len(left)
+            left = work(left, Heartbeat(parts, left, stopping))
+    except Exception:
+        _log.info("%d jobs (%s) are done one by one", len(left), jobs[0].kind, exc_info=True)
+    return left
 
 
 def do_on_leaving(parts: Parts) -> None:
@@ -224,22 +275,23 @@ def _queue_maintenance(tx: Transaction, subject: str, job_id: JobId, at: datetim
 
 
 class Heartbeat:
-    """Signs of life of one job, no more often than they are needed."""
+    """Signs of life of jobs that are being done, no more often than they are needed."""
 
-    def __init__(self, parts: Parts, job: Job, beat: Beat = skip_beat) -> None:
+    def __init__(self, parts: Parts, jobs: Sequence[Job], beat: Beat = skip_beat) -> None:
         self._parts = parts
-        self._job = job
+        self._jobs = jobs
         self._beat = beat
         self._told_at = parts.clock.now()
 
     def __call__(self) -> None:
-        """Hold on to the job; Conflict when another has taken it over."""
+        """Hold on to the jobs; Conflict when another has taken one over."""
         self._beat()
         now = self._parts.clock.now()
         if now - self._told_at < _LEASE / 3:
             return
         with self._parts.store.transaction() as tx:
-            tx.jobs.heartbeat(self._job, lease_until=now + _LEASE)
+            for job in self._jobs:
+                tx.jobs.heartbeat(job, lease_until=now + _LEASE)
         self._told_at = now
 
 
@@ -261,19 +313,15 @@ def _files_following(parts: Parts, kind: JobKind) -> Iterator[None]:
 
 
 def _do(parts: Parts, job: Job, stopping: Beat, *, may_ask: bool) -> None:
-    store, memories, clock, ids = parts.store, parts.run_memories, parts.clock, parts.ids
-    beat = Heartbeat(parts, job, stopping)
+    store, memories, clock = parts.store, parts.run_memories, parts.clock
+    beat = Heartbeat(parts, [job], stopping)
     match job.kind:
         case JobKind.REMEMBER:
             remembering(parts).settle(RunId(job.subject), job)
         case JobKind.CAPTURE:
-            capturing.Capturing(
-                store=store, memories=memories, asking=_asking(parts), ids=ids, may_ask=may_ask
-            ).capture(job, beat)
+            _capturing(parts, may_ask=may_ask).capture(job, beat)
         case JobKind.REVIEW:
-            reviewing.Reviewing(
-                store=store, memories=memories, asking=_asking(parts), clock=clock, ids=ids, may_ask=may_ask
-            ).review(RecordId(job.subject), job, beat)
+            _reviewing(parts, may_ask=may_ask).review(RecordId(job.subject), job, beat)
         case JobKind.VERIFY:
             verifier = verifying.Verifying(store=store, memories=memories, clock=clock)
             verifier.verify(RecordId(job.subject), job, beat)
@@ -344,6 +392,27 @@ def _keeping(parts: Parts, *, may_ask: bool) -> "keeping_skills.KeepingSkills":
         ids=parts.ids,
         may_ask=may_ask,
         look_again=parts.library.refresh,
+    )
+
+
+def _capturing(parts: Parts, *, may_ask: bool = True) -> "capturing.Capturing":
+    return capturing.Capturing(
+        store=parts.store,
+        memories=parts.run_memories,
+        asking=_asking(parts),
+        ids=parts.ids,
+        may_ask=may_ask,
+    )
+
+
+def _reviewing(parts: Parts, *, may_ask: bool = True) -> "reviewing.Reviewing":
+    return reviewing.Reviewing(
+        store=parts.store,
+        memories=parts.run_memories,
+        asking=_asking(parts),
+        clock=parts.clock,
+        ids=parts.ids,
+        may_ask=may_ask,
     )
 
 

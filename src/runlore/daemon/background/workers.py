@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runlore.daemon.agents_folder import has_agents, local_operator
-from runlore.daemon.background.jobs import QUICK_KINDS, THINKING_KINDS, do_one_job
+from runlore.daemon.background.jobs import QUICK_KINDS, THINKING_KINDS, TOGETHER_MAX, do_some_jobs
 from runlore.daemon.background.maintenance import sweep, sweep_expired
 from runlore.daemon.parts import Parts
 from runlore.daemon.skills.mounting import MountFollower
@@ -144,8 +144,16 @@ class Workers:
             tx.jobs.put(job)
 
     def _do_job(self, kinds: frozenset[JobKind], turns: Turns, *, is_busy: bool = False) -> bool:
-        step = partial(do_one_job, self._parts, self._go_on, kinds=kinds, turns=turns, is_busy=is_busy)
-        return self._try_step(step) or False
+        step = partial(
+            do_some_jobs,
+            self._parts,
+            self._go_on,
+            kinds=kinds,
+            turns=turns,
+            is_busy=is_busy,
+            at_once=TOGETHER_MAX,
+        )
+        return bool(self._try_step(step))
 
     def _beats(self) -> None:
         while not self._stopping.wait(limits.PROCESS_HEARTBEAT_S):
@@ -190,7 +198,7 @@ class Workers:
     def _thread(self, name: str, target: Callable[[], None]) -> threading.Thread:
         return threading.Thread(target=target, name=f"runlore-{name}", daemon=True)
 
-    def _try_step(self, step: Callable[[], bool | None]) -> bool | None:
+    def _try_step(self, step: Callable[[], int | None]) -> int | None:
         try:
             return step()
         except Unavailable as error:

@@ -52,12 +52,17 @@ def run_provenance(
     return _join_provenance([own, carried, *_conversations(collections, given, {run.run_id}, beat)])
 
 
-def conversation_provenance(collections: Collections, run: Run, beat: Beat = skip_beat) -> Provenance:
+def conversation_provenance(
+    collections: Collections, run: Run, beat: Beat = skip_beat, *, is_read: bool = False
+) -> Provenance:
     """What a run's conversation holds: that run, and every run of its session opened before that one ended.
 
     One that ran beside it counts too: nobody can tell which of them read first what stands in both.
+    Whoever has read the run itself (`is_read`) adds what it took in.
     """
-    return _join_provenance(_conversations(collections, [run], set(), beat))
+    if not is_read:
+        return _join_provenance(_conversations(collections, [run], set(), beat))
+    return _join_provenance(_conversations(collections, [run], {run.run_id}, beat))
 
 
 def missing_from(collections: Collections, run: Run) -> tuple[RunId, ...]:

@@ -249,7 +249,7 @@ def look(
         memory=build_run_memory(run, text, (), redact_pii=terms.run_memory.redact_pii).memory,
         text=replace(text, request=strip_injected(text.request), outcome=strip_injected(text.outcome)),
         own_provenance=own,
-        conversation=inherit((own, _readable_conversation(collections, run, beat))),
+        conversation=inherit((own, _readable_conversation(collections, run, beat, is_read=noted is None))),
         unlooked=_readable_unlooked(collections, run, beat),
         was_owed=is_semantic and _was_on(collections, run),
         injected=_list_injected(collections, run) if is_semantic or stated else (),
@@ -379,9 +379,9 @@ def _readable_provenance(
         return _DOUBTFUL
 
 
-def _readable_conversation(collections: Collections, run: Run, beat: Beat) -> Provenance:
+def _readable_conversation(collections: Collections, run: Run, beat: Beat, *, is_read: bool) -> Provenance:
     try:
-        return conversation_provenance(collections, run, beat)
+        return conversation_provenance(collections, run, beat, is_read=is_read)
     except Corrupt:
         return _DOUBTFUL
 

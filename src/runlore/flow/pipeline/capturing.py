@@ -35,6 +35,7 @@ from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import Run, RunId
 from runlore.domain.runs.job import ASKED_LATER, Job, retry_at
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import SessionId
 from runlore.domain.taint import inherit
 from runlore.domain.text.excerpt import excerpt
 from runlore.flow.capture.semantic import (
@@ -97,6 +98,22 @@ class _Ready:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Prepared:
+    """All that a capture will write, before anything is."""
+
+    sight: CaptureView
+    found: _Found
+    ready: Sequence[_Ready]
+    own: Sequence[_Ready]
+    dropped: Mapping[Dropped, int]
+
+    @property
+    def scopes(self) -> set[Scope]:
+        session = Scope(ScopeKind.SESSION, self.sight.run.session_id)
+        return {session, *(each.record.scope for each in (*self.ready, *self.own))}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Capturing:
     """What captures runs. With `may_ask` false no model is asked, and what needs one is left for later."""
 
@@ -126,33 +143,67 @@ class Capturing:
             with self.store.transaction() as tx:
                 tx.jobs.finish(job)
             return True, None
+        prepared = self._prepare(sight, job)
+        with self.store.transaction() as tx:
+            # All scopes before the job: whoever forgets the run takes them in this order too.
+            tx.lock(prepared.scopes)
+            return (True, _state(prepared)) if self._finish(tx, job, prepared) else (False, None)
+
+    def capture_together(self, jobs: Sequence[Job], beat: Beat = skip_beat) -> list[Job]:
+        """Do jobs that no model is asked about in one transaction, one of each session: those that are left.
+        What a run of the same session writes is to be seen by the next one."""
+        sights: dict[SessionId, tuple[Job, CaptureView]] = {}
+        with self.store.snapshot() as snapshot:
+            for job in jobs:
+                run = snapshot.runs.find(RunId(job.subject))
+                if run is None or run.session_id in sights:
+                    continue
+                sight = look(snapshot, run.run_id, self.asking.clock.now(), beat=beat)
+                if sight is not None and not sight.terms.learning.capture.semantic_candidates.model:
+                    sights[run.session_id] = job, sight
+        prepared = [(job, self._prepare(sight, job)) for job, sight in sights.values()]
+        with self.store.transaction() as tx:
+            tx.lock({scope for _, each in prepared for scope in each.scopes})
+            done = {job.job_id: each for job, each in prepared if self._finish(tx, job, each)}
+        for each in done.values():
+            self.memories.note_capture(each.sight.run.run_id, _state(each))
+        return [job for job in jobs if job.job_id not in done]
+
+    def _prepare(self, sight: CaptureView, job: Job) -> _Prepared:
         if sight.wants_statements:
             found = self._find_statements(sight, job)
         else:
             found = _Found(sieved=_sieve(sight).result()) if sight.wants_own_words else _Found()
-        ready = _drafts(sight, found.sieved.statements, self.asking.clock.now())
+        now = self.asking.clock.now()
         said, dropped = own_words_drafts(sight)
-        own = _ready(said, self.asking.clock.now())
-        with self.store.transaction() as tx:
-            # All scopes before the job: whoever forgets the run takes them in this order too.
-            scopes = {each.record.scope for each in (*ready, *own)}
-            tx.lock({Scope(ScopeKind.SESSION, sight.run.session_id), *scopes})
-            run = tx.runs.find(run_id)
-            tx.jobs.check(job)
-            now = self.asking.clock.now()
-            if not _still(tx, run, sight, now):
-                return False, None
-            act = Act(actor=DAEMON, at=now, reason=REASON)
-            traced = [_trace(tx, sight, each, now) for each in ready]
-            self._write(tx, traced, act, ended_at=sight.run.finished_at)
-            self._write(tx, _not_proposed_before(tx, run_id, own), replace(act, reason=SAID))
-            state = _state(sight, found)
-            _note(tx, sight, state, now)
-            _close(tx, job, found.wait, now)
-            _count(tx, found, dropped)
-            if sight.is_heard:
-                queue_recurring(tx, self.ids, sight.binding, now)
-        return True, state
+        return _Prepared(
+            sight=sight,
+            found=found,
+            ready=_drafts(sight, found.sieved.statements, now),
+            own=_ready(said, now),
+            dropped=dropped,
+        )
+
+    def _finish(self, tx: Transaction, job: Job, prepared: _Prepared) -> bool:
+        """Write a capture and end its job; False, and nothing written, where something moved meanwhile. The
+        caller has locked its scopes."""
+        sight, found = prepared.sight, prepared.found
+        run = tx.runs.find(sight.run.run_id)
+        tx.jobs.check(job)
+        now = self.asking.clock.now()
+        if not _still(tx, run, sight, now):
+            return False
+        act = Act(actor=DAEMON, at=now, reason=REASON)
+        traced = [_trace(tx, sight, each, now) for each in prepared.ready]
+        self._write(tx, traced, act, ended_at=sight.run.finished_at)
+        own = _not_proposed_before(tx, sight.run.run_id, prepared.own)
+        self._write(tx, own, replace(act, reason=SAID))
+        _note(tx, sight, _state(prepared), now)
+        _close(tx, job, found.wait, now)
+        _count(tx, found, prepared.dropped)
+        if sight.is_heard:
+            queue_recurring(tx, self.ids, sight.binding, now)
+        return True
 
     def _find_statements(self, sight: CaptureView, job: Job) -> _Found:
         """What the user labels or asks to remember, and what a model adds to that; what was written before is
@@ -250,9 +301,11 @@ def _waiting_for(failure: ModelFailure, now: datetime) -> _Wait:
 
 def _drafts(sight: CaptureView, statements: Sequence[Statement], now: datetime) -> list[_Ready]:
     """What is to be proposed. A draft that cannot be a record is left out: it must not sink the others."""
-    summaries = [summary_draft(sight), bare_summary_draft(sight)] if sight.wants_summary else []
+    summaries: list[_Ready] = []
+    if sight.wants_summary:
+        summaries = _ready([summary_draft(sight)], now) or _ready([bare_summary_draft(sight)], now)
     drafts = [statement_draft(sight, statement) for statement in statements]
-    return [*_ready(summaries, now)[:1], *_ready(drafts, now)]
+    return [*summaries, *_ready(drafts, now)]
 
 
 def _ready(drafts: Sequence[Draft], now: datetime) -> list[_Ready]:
@@ -345,9 +398,10 @@ def _still(tx: Transaction, run: Run | None, sight: CaptureView, now: datetime) 
     )
 
 
-def _state(sight: CaptureView, found: _Found) -> CaptureState:
+def _state(prepared: _Prepared) -> CaptureState:
     """The receipt. Where statements were taken once, giving the rest up completes it."""
-    if found.wait is not None:
+    sight = prepared.sight
+    if prepared.found.wait is not None:
         return CaptureState.PENDING
     is_begun = sight.noted is not None and sight.noted.state is not CaptureState.SKIPPED
     return CaptureState.COMPLETED if sight.wants_statements or is_begun else CaptureState.SKIPPED

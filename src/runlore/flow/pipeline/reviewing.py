@@ -4,6 +4,7 @@ What is written is checked again in its transaction: the job is still ours, the 
 those that were read. Whoever dies before that has changed nothing, and whoever comes late changes nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -67,6 +68,25 @@ class Reviewing:
             if self._round(record_id, job, beat):
                 return
         raise moving(record_id)
+
+    def review_together(self, jobs: Sequence[Job], beat: Beat = skip_beat) -> list[Job]:
+        """Do jobs that no judge is asked about in one transaction: those that are left."""
+        now = self.clock.now()
+        seen: list[tuple[Job, Case, Opinion]] = []
+        with self.store.snapshot() as snapshot:
+            for job in jobs:
+                case = case_of(snapshot, RecordId(job.subject), now)
+                opinion = None if case is None else self._form_opinion(snapshot, case, now, beat)
+                if case is not None and opinion is not None and not _is_for_the_judge(case, opinion):
+                    seen.append((job, case, opinion))
+        with self.store.transaction() as tx:
+            tx.lock({case.candidate.scope for _, case, _ in seen})
+            done = {
+                job.job_id
+                for job, case, opinion in seen
+                if self._write_outcome(tx, case.candidate.record_id, job, case=case, opinion=opinion)
+            }
+        return [job for job in jobs if job.job_id not in done]
 
     def _round(self, record_id: RecordId, job: Job, beat: Beat) -> bool:
         """One look and one attempt to write what follows; False where something moved in between."""

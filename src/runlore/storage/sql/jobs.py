@@ -93,11 +93,12 @@ class SqlJobs(SqlCollection):
         now: datetime,
         lease_until: datetime,
         passing_over: str | None = None,
+        is_new: bool = False,
     ) -> Job | None:
         """Take the job due longest, of those that wait or whose lease has lapsed: fence and attempts go up by
         one, and two claimers never get the same one. One that a clock that was ahead has put off for
         longer than any job waits, or is leased, does not wait for that. Those whose `error` is `passing_over`
-        are left for others.
+        are left for others, and where it `is_new` those that anybody has tried before.
 
         Only whoever dies at it, or cannot write any more, lets the lease of a last attempt lapse: such a job
         is put among the dead.
@@ -106,7 +107,7 @@ class SqlJobs(SqlCollection):
             return None
         leased = JOB.after(JobState.WAITING, JobMove.CLAIM, name=holder)
         assert leased is JOB.after(JobState.LEASED, JobMove.RECLAIM, name=holder)
-        claimable, asked = _claimable(kinds, now, passing_over)
+        claimable, asked = _claimable(kinds, now, passing_over, is_new=is_new)
         sql = _CLAIM.format(claimable=claimable + self._session.dialect.skip_locked)
         while rows := self._session.rows(sql, (leased.value, holder, to_milliseconds(lease_until), *asked)):
             job = _read(rows[0])
@@ -213,10 +214,11 @@ class SqlJobs(SqlCollection):
 
 
 def _claimable(
-    kinds: frozenset[JobKind], now: datetime, passing_over: str | None
+    kinds: frozenset[JobKind], now: datetime, passing_over: str | None, *, is_new: bool = False
 ) -> tuple[str, tuple[SqlValue, ...]]:
     wanted, now_ms = sorted(kind.value for kind in kinds), to_milliseconds(now)
     unless, passed = ("", ()) if passing_over is None else (" AND error <> ?", (passing_over,))
+    unless += " AND attempts = 0" if is_new else ""
     due = (now_ms, now_ms + 1_000 * limits.JOB_DUE_S_MAX)
     lapsed = (now_ms, now_ms + 1_000 * limits.JOB_LEASE_S_MAX)
     return _CLAIMABLE.format(kinds=in_list(wanted), unless=unless), (*wanted, *due, *lapsed, *passed)

@@ -1,0 +1,87 @@
+"""Where nobody asks a model, several captures or reviews are written in one transaction."""
+
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from runlore.daemon.background.jobs import TOGETHER_MAX, do_due_jobs, do_some_jobs
+from runlore.domain import limits
+from runlore.domain.policies.verdict import review_of
+from runlore.domain.run import Run
+from runlore.domain.runs.job import JobKind, JobState
+from tests.fakes import ScriptedModels
+from tests.flow.capturing import CAPTURE, answer, jobs, receipts
+from tests.world import World
+
+pytestmark = pytest.mark.req("CAP-5", "POL-6")
+
+REVIEW = frozenset({JobKind.REVIEW})
+
+
+def finished_runs(world: World, number: int) -> list[Run]:
+    """As many runs, each in a session of its own."""
+    sessions = [world.session(f"s{each}") for each in range(number)]
+    return [
+        world.finished("Look at it. Always use pnpm here", session_id=each.session_id) for each in sessions
+    ]
+
+
+def commits(world: World) -> int:
+    return cast("int", world.parts.store.description()["commits"])
+
+
+def test_what_is_due_together_shares_its_commits(sqlite_world: World) -> None:
+    world = sqlite_world
+    runs = finished_runs(world, TOGETHER_MAX)
+    for kinds in (CAPTURE, REVIEW):
+        before = commits(world)
+        assert do_some_jobs(world.parts, kinds=kinds, at_once=TOGETHER_MAX) == TOGETHER_MAX
+        # One claims them, one ends them.
+        assert commits(world) - before == 2
+
+    assert all(None not in receipts(world, run) for run in runs)
+    assert all(review_of(record) is not None for record in world.proposals())
+
+
+def test_runs_of_one_session_are_captured_one_behind_the_other(world: World) -> None:
+    runs = [world.finished(f"Fact: port {number} is the one of part {number}") for number in range(5)]
+
+    assert do_due_jobs(world.parts, kinds=CAPTURE) == len(runs)
+
+    assert jobs(world) == []
+    assert all(None not in receipts(world, run) for run in runs)
+
+
+def test_one_that_cannot_be_done_keeps_no_other_from_it(sqlite_world: World) -> None:
+    world = sqlite_world
+    runs = finished_runs(world, 4)
+    world.close()
+    world.damage(f"UPDATE journal SET body = '{{}}' WHERE run_id = '{runs[1].run_id}'")
+    world.restart()
+
+    do_due_jobs(world.parts, kinds=CAPTURE)
+
+    left = jobs(world)
+    assert [job.subject for job in left if job.state is JobState.WAITING] in ([], [runs[1].run_id])
+    assert all(None not in receipts(world, run) for run in runs if run is not runs[1])
+
+
+def test_what_was_tried_before_is_done_alone(world: World) -> None:
+    """The process may have died of it: it takes none along."""
+    finished_runs(world, 3)
+    with world.parts.store.transaction() as tx:
+        now = world.clock.now()
+        assert tx.jobs.claim(CAPTURE, holder="dead", now=now, lease_until=now) is not None
+    world.clock.advance(seconds=limits.JOB_LEASE_S)
+
+    done = [do_some_jobs(world.parts, kinds=CAPTURE, at_once=TOGETHER_MAX) for _ in range(3)]
+
+    assert sorted(done) == [0, 1, 2]
+
+
+def test_with_a_model_each_is_held_for_as_long_as_it_is_asked(world: World) -> None:
+    finished_runs(world, 3)
+    parts = replace(world.parts, models=ScriptedModels(answer()))
+
+    assert do_some_jobs(parts, kinds=CAPTURE, at_once=TOGETHER_MAX) == 1
