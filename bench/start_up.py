@@ -16,7 +16,7 @@ from bench.measure import print_table
 from bench.run_requests import fill
 from runlore.config.settings import Settings
 from runlore.daemon.boot import boot_daemon
-from runlore.daemon.clean_stop import note_clean_stop
+from runlore.daemon.clean_shutdown import note_clean_shutdown
 from runlore.daemon.wiring import open_parts
 
 TITLE = "start-up of the command line, CPU time, as a multiple of an empty Python"
@@ -92,7 +92,7 @@ def _boot_median(home: str, *, in_order: bool) -> float:
         boot_daemon(parts)
         costs.append(time.process_time() - start)
         if in_order:
-            note_clean_stop(parts)
+            note_clean_shutdown(parts)
         parts.close()
     return sorted(costs[1:])[_ROUNDS // 2]
 

@@ -28,7 +28,7 @@ WHOLE = {
     "tests/daemon/test_damaged_backups.py",
     "tests/daemon/test_doctor.py",
     "tests/daemon/test_export_import.py",
-    "tests/daemon/test_histories.py",
+    "tests/daemon/test_record_history.py",
     "tests/flow/capture/test_capture_recovery.py",
     "tests/flow/capture/test_importing_crashes.py",
     "tests/flow/capture/test_journal_appends.py",

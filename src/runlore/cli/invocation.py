@@ -143,9 +143,9 @@ _NAMES_THINGS = ("items", "record_id", "session_id", "run_id", "approval_id", "j
 
 def _tell_news(state_root: str) -> None:
     """Say in one line, once and beside the answer, what the daemon has learned by itself."""
-    from runlore.daemon.news import take_news
+    from runlore.daemon.notifications import take_notifications
 
-    counted = zip(take_news(state_root), ("suggestion", "statement"), strict=True)
+    counted = zip(take_notifications(state_root), ("suggestion", "statement"), strict=True)
     new = [f"{count} new {what}{'s' * (count > 1)}" for count, what in counted if count]
     if new:
         say(f"{' and '.join(new)}: `runlore inbox`", "yellow", on_stderr=True)

@@ -209,7 +209,7 @@ def _store_and_suggest(
     from runlore.daemon.mining.past_decisions import Queue, decided_in
     from runlore.daemon.mining.proposing import waiting_statements, waiting_suggestions
     from runlore.daemon.mining.store_runs import imported_runs, store
-    from runlore.daemon.news import mark_told
+    from runlore.daemon.notifications import mark_notified
 
     with call.operations() as operations:
         before = {each.record_id for each in waiting_statements(operations)}
@@ -229,7 +229,7 @@ def _store_and_suggest(
         settings = call.settings()
         if settings.url is None and has_agents(settings.state_root):
             shown = [each.created_at for each in queue.waiting]
-            mark_told(settings.state_root, [*shown, *(each.created_at for each in statements)])
+            mark_notified(settings.state_root, [*shown, *(each.created_at for each in statements)])
         if options.report is None:
             return stored, answer, queue, new, None, read
         runs = imported_runs(operations)

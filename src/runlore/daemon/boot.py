@@ -27,14 +27,14 @@ from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_pol
 from runlore.domain.record import JsonObject
 from runlore.domain.runs.job import JobId, JobKind, JobState
 from runlore.flow.policies import current_policy
-from runlore.flow.review.again import owed_revision, owes_a_look
+from runlore.flow.review.requeueing import owed_revision, owes_a_look
 from runlore.ports.store import Collections, Store
 
 if TYPE_CHECKING:
-    from runlore.daemon import clean_stop
+    from runlore.daemon import clean_shutdown
     from runlore.flow.capture import maintenance as upkeep
 else:
-    clean_stop = LazyModule("runlore.daemon.clean_stop")
+    clean_shutdown = LazyModule("runlore.daemon.clean_shutdown")
     upkeep = LazyModule("runlore.flow.capture.maintenance")
 
 
@@ -116,7 +116,7 @@ def boot_daemon(parts: Parts, *, rebuilt_max: int = _REBUILT_MAX) -> None:
     """
     try:
         is_in_store = parts.run_memories.in_store
-        is_in_order = is_in_store or clean_stop.believe_clean_stop(parts)
+        is_in_order = is_in_store or clean_shutdown.confirm_clean_shutdown(parts)
         is_left = not is_in_order and _has_more_pointers(parts, rebuilt_max)
         maintain(parts, source=BOOT, is_in_order=is_in_order or is_left)
         if is_in_order or is_left:

@@ -25,7 +25,7 @@ from runlore.domain.errors import Invalid, NotFound, Refused
 from runlore.domain.guard.entry import without_secret
 from runlore.domain.prompts.injected import without_notes
 from runlore.domain.record import CHANGED, LEARNING_KINDS, OWN_WORDS, WORTH, EvidenceRef, Record, Source
-from runlore.domain.records.agents_word import on_agents_word
+from runlore.domain.records.agent_provenance import provenance_of_agent
 from runlore.domain.records.contracts import check_summary, check_text
 from runlore.domain.records.radar import ORIGIN
 from runlore.domain.run import ArtifactId, Run, RunId
@@ -187,7 +187,7 @@ def _agent_provenance(
     of those that it says speak for them. Said for more than one session, or for none, they may be from any
     that it has had lately, whichever it names."""
     runs = _latest_runs(collections, sessions)
-    word = on_agents_word(caller.actor, scope, names_run=bool(runs))
+    word = provenance_of_agent(caller.actor, scope, names_run=bool(runs))
     if scope.kind is not ScopeKind.SESSION or not runs:
         recent = collections.sessions.page(limit=_RECENT_SESSIONS, created_by=caller.actor)
         runs += _latest_runs(collections, recent)

@@ -14,7 +14,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.project import FolderId, folder_id
 from runlore.domain.record import RecordId
-from runlore.domain.suggesting.told_already import TASK_FILES
+from runlore.domain.suggesting.already_documented import TASK_FILES
 from runlore.domain.worth.staleness import (
     TOOL_FILES,
     VERSION_FILES,

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from runlore.agents.hooks import reports
-    from runlore.daemon import news
+    from runlore.daemon import notifications
     from runlore.daemon.mining import local_transcripts, store_runs
     from runlore.domain.runs import transcript
     from runlore.ports import operations as ops
 else:
-    news = LazyModule("runlore.daemon.news")
+    notifications = LazyModule("runlore.daemon.notifications")
     reports = LazyModule("runlore.agents.hooks.reports")
     local_transcripts = LazyModule("runlore.daemon.mining.local_transcripts")
     store_runs = LazyModule("runlore.daemon.mining.store_runs")
@@ -88,7 +88,7 @@ class TranscriptWatch:
             self._looked_s = now_s
             if is_followed(self._root):
                 # First, so that what waited before anything was read is no news.
-                news.count_news(self._root, operations)
+                notifications.count_notifications(self._root, operations)
                 self._read(operations, local_transcripts.local_transcripts().find((), since=_long_ago()))
         if self._unsuggested and (self._suggested_s is None or now_s - self._suggested_s >= _SUGGEST_EVERY_S):
             self._suggested_s, self._unsuggested = now_s, 0
@@ -96,7 +96,7 @@ class TranscriptWatch:
             self._count_s = now_s
         if self._count_s is not None and now_s >= self._count_s:
             self._count_s = None
-            news.count_news(self._root, operations)
+            notifications.count_notifications(self._root, operations)
         return worked
 
     def _find(self, agent: str, session: str, path: str) -> "Iterable[transcript.TranscriptSource]":

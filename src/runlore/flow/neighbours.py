@@ -6,7 +6,7 @@ What has expired is not there any more, whether the sweep has been round yet or 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from runlore.domain.claims.rivals import Surroundings, agreed_beside
+from runlore.domain.claims.contradictions import Surroundings, list_agreed
 from runlore.domain.claims.subject import SemanticKey
 from runlore.domain.record import Layer, Record, RecordId, State
 from runlore.domain.records.publication import MERGES
@@ -38,7 +38,7 @@ def surroundings(
 
 def _find_agreed(records: Records, candidate: Record, others: Sequence[Record]) -> frozenset[RecordId]:
     named = {named for each in (candidate, *others) for named in each.both_hold}
-    return agreed_beside(candidate, others, records.get_many(sorted(named))) if named else frozenset()
+    return list_agreed(candidate, others, records.get_many(sorted(named))) if named else frozenset()
 
 
 def same_profile_key(records: Records, candidate: Record, now: datetime) -> tuple[Record, ...]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from runlore.domain.errors import NotFound
-from runlore.domain.languages.choosing import language_of
+from runlore.domain.languages.detection import language_of
 from runlore.domain.languages.language import Cue
 from runlore.domain.lazy import dataclass
 from runlore.domain.prompts.projection import Receipt, SectionName

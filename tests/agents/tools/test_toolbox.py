@@ -11,7 +11,7 @@ from runlore.agents.profiles.profiles import load_profile, profile_names, profil
 from runlore.agents.tools.toolbox import TOOLS, toolbox
 from runlore.agents.workspace.local_workspace import LocalWorkspace
 from runlore.domain.agent.agent_profile import AgentProfile
-from runlore.domain.agent.approving import HARMLESS, SHELL, WRITING
+from runlore.domain.agent.approval_decision import HARMLESS, SHELL, WRITING
 from runlore.domain.capability import Capabilities, CapabilityScope, combine
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.serialization.json_schema import breach

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.agent.approving import why_not_shown
+from runlore.domain.agent.approval_decision import why_not_shown
 from runlore.domain.guard import secret_spans
 from runlore.domain.privacy.redaction import redact_text
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from runlore.domain.agent.approval_decision import Ruling, verdict
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
-from runlore.domain.agent.approving import Ruling, verdict
 
 pytestmark = pytest.mark.req("SEC-6", "AGT-4")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from runlore.domain.agent.approval_decision import WRITING, Ruling, verdict
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
-from runlore.domain.agent.approving import WRITING, Ruling, verdict
 from runlore.domain.agent.obeyed_files import OBEYED, is_routine, obeyed_by, writes_git_settings
 
 pytestmark = pytest.mark.req("SEC-1")

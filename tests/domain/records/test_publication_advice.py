@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from runlore.domain.claims.rivals import Surroundings
+from runlore.domain.claims.contradictions import Surroundings
 from runlore.domain.records.publication import consequences
 from tests.builders import fact, published
 from tests.fakes import START

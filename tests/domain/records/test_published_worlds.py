@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from runlore.domain.claims.rivals import Surroundings
+from runlore.domain.claims.contradictions import Surroundings
 from runlore.domain.claims.subject import SemanticKey
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.record import (

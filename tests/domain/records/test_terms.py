@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.claims.rivals import Surroundings
+from runlore.domain.claims.contradictions import Surroundings
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.record import (
     PROMPT_KINDS,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.languages.choosing import LANGUAGES, language_of
+from runlore.domain.languages.detection import LANGUAGES, language_of
 from runlore.domain.languages.language import Cue
 from runlore.domain.learning.remember_requests import find_remember_requests
 from runlore.domain.record import JsonObject, JsonValue, Kind

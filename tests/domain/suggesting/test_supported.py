@@ -8,7 +8,7 @@ from runlore.domain.detectors.session import matches_of_run
 from runlore.domain.suggesting.suggestions import suggestions_of
 from tests.domain.detectors.mined_runs import Call, failed, ok, run, session
 from tests.domain.suggesting.suggesting_matches import match, steps
-from tests.domain.suggesting.test_asked import sessions_of, suggested
+from tests.domain.suggesting.test_purpose_groups import sessions_of, suggested
 
 DEPLOY = ("docker build -t shop .", "docker push shop", "kubectl apply -f shop.yaml", "helm test shop")
 

@@ -13,7 +13,7 @@ from runlore.domain.policies.learning_policy import Action, Mode
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import Move, PolicyDecision, PublishTier, Record, State
 from runlore.domain.runs.job import JobKind, JobState
-from runlore.flow.review.again import QUEUED_NOTE
+from runlore.flow.review.requeueing import QUEUED_NOTE
 from runlore.ports import operations as ops
 from tests.builders import changed
 from tests.flow.automation import (

@@ -14,7 +14,7 @@ from runlore.domain.records.admission import Draft
 from runlore.domain.records.audit import Act
 from runlore.domain.runs.job import JobKind, JobState
 from runlore.flow.record.intake import Intake, propose
-from runlore.flow.review.again import LOOKED_NOTE, QUEUED_NOTE
+from runlore.flow.review.requeueing import LOOKED_NOTE, QUEUED_NOTE
 from tests.flow.automation import TALK_SCOPE, action, jobs, offered, put_policy, reviewed, work
 from tests.world import World
 

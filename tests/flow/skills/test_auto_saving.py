@@ -17,7 +17,7 @@ from runlore.domain.skill import SkillState
 from runlore.domain.skills.skill_saving import Declined
 from runlore.domain.suggestion import Score, SuggestionState
 from runlore.flow.model_budget import BudgetedModels
-from runlore.flow.pipeline.keeping_skills import IMPROVING, KeepingSkills, SavingByItself
+from runlore.flow.pipeline.skill_autosave import IMPROVING, KeepingSkills, SavingByItself
 from runlore.flow.skills.library import take_in
 from runlore.flow.skills.saving import MADE_BEFORE, SKIPPED_BEFORE, auto_save
 from runlore.ports import operations as ops

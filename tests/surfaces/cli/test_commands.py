@@ -107,7 +107,7 @@ BELOW = {
     *("runlore.daemon.process.tokens", "runlore.daemon.process.browser_sessions"),
     *("runlore.daemon.process.logs", "runlore.daemon.process.daemon_lock"),
     # Which agents are connected and whom they speak for, and what was learned meanwhile.
-    *("runlore.daemon.agents_folder", "runlore.daemon.news", "runlore.daemon.process.personas"),
+    *("runlore.daemon.agents_folder", "runlore.daemon.notifications", "runlore.daemon.process.personas"),
     # A page is written whole or not at all.
     "runlore.atomic_write",
     # Transcripts are read on the machine that the command runs on.

@@ -13,8 +13,8 @@ from runlore.daemon.parts import Parts
 from runlore.domain import limits as bounds
 from runlore.domain.agent.agent_profile import AgentLimits
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
+from runlore.domain.agent.approval_decision import Ruling, verdict, why_not_shown
 from runlore.domain.agent.approval_rules import ApprovalRules
-from runlore.domain.agent.approving import Ruling, verdict, why_not_shown
 from runlore.domain.agent.conversation import ToolCall
 from runlore.domain.errors import Unavailable
 from runlore.domain.privacy.redaction import redact_json, redact_text

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from runlore.flow.pipeline import (
         capturing,
         enhancing_skills,
-        keeping_skills,
         recurring,
         reviewing,
+        skill_autosave,
         verifying,
     )
     from runlore.flow.pipeline import learning_skills as skill_learning
@@ -51,7 +51,7 @@ else:
     project_instructions = LazyModule("runlore.daemon.mining.project_instructions")
     capturing = LazyModule("runlore.flow.pipeline.capturing")
     enhancing_skills = LazyModule("runlore.flow.pipeline.enhancing_skills")
-    keeping_skills = LazyModule("runlore.flow.pipeline.keeping_skills")
+    skill_autosave = LazyModule("runlore.flow.pipeline.skill_autosave")
     skill_learning = LazyModule("runlore.flow.pipeline.learning_skills")
     recurring = LazyModule("runlore.flow.pipeline.recurring")
     reviewing = LazyModule("runlore.flow.pipeline.reviewing")
@@ -385,8 +385,8 @@ def learning_skills(parts: Parts) -> "skill_learning.LearningSkills":
     )
 
 
-def _keeping(parts: Parts, *, may_ask: bool) -> "keeping_skills.KeepingSkills":
-    return keeping_skills.KeepingSkills(
+def _keeping(parts: Parts, *, may_ask: bool) -> "skill_autosave.KeepingSkills":
+    return skill_autosave.KeepingSkills(
         store=parts.store,
         asking=_asking(parts),
         ids=parts.ids,

@@ -22,7 +22,7 @@ from runlore.flow.capture.ending import PROCESS_DIED, interruption
 from runlore.flow.capture.runs import idle_since, is_abandoned, is_idle, list_lapsed_processes
 from runlore.flow.capture.session_lock import Beat, Hold, skip_beat, unheld
 from runlore.flow.policies import current_run_memory
-from runlore.flow.review.again import Requeueing
+from runlore.flow.review.requeueing import Requeueing
 from runlore.ports.store import Transaction
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator, Mapping
 
 from runlore.daemon.calls.working_folders import Bindings, is_bound, repository_root
-from runlore.domain.suggesting.told_already import COMMANDED, TASK_FILES, Instructions, instructions_of
+from runlore.domain.suggesting.already_documented import COMMANDED, TASK_FILES, Instructions, instructions_of
 
 INDEX_BYTES_MAX, FILE_BYTES_MAX = 32 * 1024**2, 256 * 1024
 _HEAD, _ENTRY = struct.Struct(">4sII"), struct.Struct(">40x20sH")

@@ -33,9 +33,9 @@ from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.run import RunId
 from runlore.domain.runs.transcript import TranscriptSource
 from runlore.domain.session import SessionId
+from runlore.domain.suggesting.already_documented import Instructions, only_new
 from runlore.domain.suggesting.own_origin import origins_of
 from runlore.domain.suggesting.suggestions import suggestions_of
-from runlore.domain.suggesting.told_already import Instructions, only_new
 from runlore.domain.suggestion import Suggestion
 from runlore.ports.operations import Progress, ignore_progress
 

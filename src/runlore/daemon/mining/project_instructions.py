@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from runlore.domain.suggesting.told_already import TASK_FILES, Instructions, instructions_of
+from runlore.domain.suggesting.already_documented import TASK_FILES, Instructions, instructions_of
 from runlore.skill_files.locations import FILE, PLACES
 
 READ_BYTES_MAX = 256 * 1024

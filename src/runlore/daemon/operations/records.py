@@ -36,7 +36,7 @@ from runlore.ports import operations as ops
 from runlore.ports.store import Snapshot, Transaction
 
 if TYPE_CHECKING:
-    from runlore.daemon import candidate_sources, histories
+    from runlore.daemon import candidate_sources, record_history
     from runlore.daemon.runs import contexts
     from runlore.domain.records import admission, radar
     from runlore.flow.pipeline import repeating
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 else:
     repeating = LazyModule("runlore.flow.pipeline.repeating")
     candidate_sources = LazyModule("runlore.daemon.candidate_sources")
-    histories = LazyModule("runlore.daemon.histories")
+    record_history = LazyModule("runlore.daemon.record_history")
     contexts = LazyModule("runlore.daemon.runs.contexts")
     record_intake = LazyModule("runlore.flow.record.intake")
     radar = LazyModule("runlore.domain.records.radar")
@@ -90,7 +90,7 @@ class RecordActs(Bound):
             readable = readable_scopes(snapshot, self.caller, session_id)
             self.require_seen(snapshot.records.get(storable(record_id)), readable)
             events = snapshot.records.events(storable(record_id))
-            return histories.told_history(snapshot, self.caller, readable, events)
+            return record_history.filter_history(snapshot, self.caller, readable, events)
 
     @operation
     def search(self, request: ops.SearchRequest) -> ops.SearchHits:

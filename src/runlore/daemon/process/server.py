@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.boot import boot_daemon
-from runlore.daemon.clean_stop import note_clean_stop
+from runlore.daemon.clean_shutdown import note_clean_shutdown
 from runlore.daemon.parts import Parts
 from runlore.daemon.process.browser_sessions import BrowserSessions
 from runlore.daemon.process.personas import settle_own_persona
@@ -200,7 +200,7 @@ def open_service(plan: Plan) -> Iterator[Service]:
         shutil.rmtree(os.path.join(plan.state_root, INCOMING_FOLDER), ignore_errors=True)
         yield service(parts, plan.server)
         parts.agent.close()
-        note_clean_stop(parts)
+        note_clean_shutdown(parts)
     finally:
         parts.close()
 

@@ -10,7 +10,7 @@ from runlore.domain.claims import support_words as table
 from runlore.domain.claims.clauses import GAP, is_order
 from runlore.domain.claims.question import is_adverb, is_time
 from runlore.domain.claims.wording import Word
-from runlore.domain.languages.choosing import language_of
+from runlore.domain.languages.detection import language_of
 from runlore.domain.languages.english import ENGLISH
 
 WORDS_MAX = 300

@@ -16,7 +16,7 @@ from typing import Self, TypeAlias
 
 from runlore.domain import limits
 from runlore.domain.claims import subject_words as table
-from runlore.domain.claims.frames import order_parts, plain_parts, turn_round
+from runlore.domain.claims.normal_forms import order_parts, plain_parts, turn_round
 from runlore.domain.claims.question import claim_of, is_asked
 from runlore.domain.claims.wording import Word, fold_wording, is_unspaced, read_words
 from runlore.domain.lazy import dataclass

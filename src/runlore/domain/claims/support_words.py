@@ -5,7 +5,7 @@ costs support: what is not clearly said does not verify anything.
 """
 
 from runlore.domain.claims import subject_words
-from runlore.domain.languages.choosing import LANGUAGES
+from runlore.domain.languages.detection import LANGUAGES
 from runlore.domain.languages.language import Cue, phrases_of
 
 

@@ -19,7 +19,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 
-from runlore.domain.detectors.asked import NAME_WORDS_MAX, AskedGroup, asked_groups, specific_groups
 from runlore.domain.detectors.conversations import Conversation, last_event
 from runlore.domain.detectors.episodes import (
     WorkEpisode,
@@ -31,6 +30,12 @@ from runlore.domain.detectors.episodes import (
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
 from runlore.domain.detectors.multi_step import STEPS_MIN, multi_step
+from runlore.domain.detectors.purpose_groups import (
+    NAME_WORDS_MAX,
+    PurposeGroup,
+    group_by_purpose,
+    specific_groups,
+)
 from runlore.domain.detectors.toolchains import is_of_project
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
@@ -79,7 +84,7 @@ class CrossSession:
             for episode in episodes_of(session.runs):
                 of_episode[id(episode)] = session.conversation
                 episodes.append(episode)
-        groups = (*asked_groups(episodes), *specific_groups(episodes))
+        groups = (*group_by_purpose(episodes), *specific_groups(episodes))
         return (
             *(_match(group, of_episode) for group in groups),
             *_short_workflows(sessions),
@@ -157,7 +162,7 @@ def _is_told(command: StepCommand) -> bool:
     return is_done(command) or command.kind in (CommandKind.FILES, CommandKind.MOVING)
 
 
-def _match(group: AskedGroup, of_episode: Mapping[int, Conversation]) -> Match:
+def _match(group: PurposeGroup, of_episode: Mapping[int, Conversation]) -> Match:
     occurrences = [_occurrence(each, of_episode[id(each)]) for each in group.episodes]
     ordered = sorted(occurrences, key=lambda found: (found.steps[-1].at, found.session_id))
     return Match(

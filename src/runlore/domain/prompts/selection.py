@@ -17,9 +17,9 @@ from runlore.domain.search.ranking import Score
 from runlore.domain.timestamps import to_milliseconds
 
 if TYPE_CHECKING:
-    from runlore.domain.claims import rivals, subject
+    from runlore.domain.claims import contradictions, subject
 else:
-    rivals = LazyModule("runlore.domain.claims.rivals")
+    contradictions = LazyModule("runlore.domain.claims.contradictions")
     subject = LazyModule("runlore.domain.claims.subject")
 
 # An input can be a megabyte long. What it is about stands at its beginning and its end.
@@ -108,7 +108,7 @@ def overruled_by(
     """Those of the wide records that a narrow one overrules; both are given by their subjects."""
     for about in narrow.keys() & wide.keys():
         for record in wide[about]:
-            if any(rivals.overrules(other, record) for other in narrow[about]):
+            if any(contradictions.overrules(other, record) for other in narrow[about]):
                 yield record.record_id
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.claims.rivals import Surroundings, contradicting, contradicts, neighbours
+from runlore.domain.claims.contradictions import Surroundings, contradicts, find_contradictions, neighbours
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
@@ -219,7 +219,7 @@ def raise_obstacles(
 ) -> tuple[Obstacle, ...]:
     """What prompts see already in the place of a learning that is to be raised to the active tier."""
     twins = (other for other in neighbours(record, around) if other.semantic_key == record.semantic_key)
-    others = (*twins, *(r for r in contradicting(record, around) if r.record_id not in both_hold))
+    others = (*twins, *(r for r in find_contradictions(record, around) if r.record_id not in both_hold))
     return tuple(
         Obstacle(
             code=CONFLICT,

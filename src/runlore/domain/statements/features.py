@@ -2,7 +2,7 @@
 
 import re
 
-from runlore.domain.languages.choosing import language_of
+from runlore.domain.languages.detection import language_of
 from runlore.domain.languages.language import Cue, Opening
 from runlore.domain.statements.sentences import MessageSentence
 

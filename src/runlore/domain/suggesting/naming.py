@@ -25,10 +25,10 @@ from runlore.domain.project import project_name
 from runlore.domain.suggesting.lines import Line
 
 if TYPE_CHECKING:
-    from runlore.domain.detectors import asked, error_recovery
+    from runlore.domain.detectors import error_recovery, purpose_groups
 else:
     # Reading a skill's name needs no detector.
-    asked = LazyModule("runlore.domain.detectors.asked")
+    purpose_groups = LazyModule("runlore.domain.detectors.purpose_groups")
     error_recovery = LazyModule("runlore.domain.detectors.error_recovery")
 
 NAMED_AFTER_NOTHING = "shell"
@@ -103,10 +103,14 @@ def _name_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
         return _fix_parts(match, lines)
     if match.heuristic is Heuristic.USER_CORRECTION:
         return ["rule", *_command_words(lines[-1:])]
-    if match.pattern.startswith(asked.SETTING):
-        setting, _, key = match.pattern.removeprefix(asked.SETTING).partition(" ")
+    if match.pattern.startswith(purpose_groups.SETTING):
+        setting, _, key = match.pattern.removeprefix(purpose_groups.SETTING).partition(" ")
         return [*key.split(), setting.rpartition("=")[2] or setting]
-    act = match.pattern.removeprefix(asked.ASKED) if match.pattern.startswith(asked.ASKED) else ""
+    act = (
+        match.pattern.removeprefix(purpose_groups.ASKED)
+        if match.pattern.startswith(purpose_groups.ASKED)
+        else ""
+    )
     if act.startswith("mcp"):
         server, _, tool = act.removeprefix("mcp").strip("_").rpartition("__")
         more = [word for word in match.words if word not in tool.split("_") and word not in server]

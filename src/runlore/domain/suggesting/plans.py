@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
-from runlore.domain.detectors.asked import SETTING
 from runlore.domain.detectors.episodes import WorkAct, acts_of
 from runlore.domain.detectors.match import Match, Occurrence
 from runlore.domain.detectors.mined import CommandKind, Outcome, Step, StepCommand
+from runlore.domain.detectors.purpose_groups import SETTING
 from runlore.domain.detectors.tool_calls import AGENT, EDIT, SKILL
 from runlore.domain.detectors.toolchains import settings_of
 from runlore.domain.lazy import dataclass

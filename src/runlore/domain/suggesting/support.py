@@ -9,7 +9,6 @@ looks is no skill; three tasks of the project in a longer row that three session
 import re
 
 from runlore.domain import limits
-from runlore.domain.detectors.asked import ASKED, SETTING, is_reading, is_telling
 from runlore.domain.detectors.command_kinds import NEVER_COUNTING
 from runlore.domain.detectors.error_recovery import (
     Remedy,
@@ -24,6 +23,7 @@ from runlore.domain.detectors.error_recovery import (
 )
 from runlore.domain.detectors.match import PROCEDURES, Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind, Step
+from runlore.domain.detectors.purpose_groups import ASKED, SETTING, is_reading, is_telling
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command
 from runlore.domain.detectors.toolchains import is_everyday, is_task
 from runlore.domain.suggesting.fixes import put_right_as_usual

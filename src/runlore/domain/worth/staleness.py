@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.suggesting.told_already import TASK_FILES, instructions_of
+from runlore.domain.suggesting.already_documented import TASK_FILES, instructions_of
 
 ANCHORS_MAX = 32
 _TOLD_MAX = 3

@@ -27,10 +27,10 @@ from runlore.domain.session import Binding
 from runlore.domain.skills.repetition import scope_of_suggestion
 from runlore.domain.skills.skill_uses import SkillOpening
 from runlore.domain.statements.candidates import remembered_draft
+from runlore.domain.suggesting.already_documented import Instructions, only_new
 from runlore.domain.suggesting.own_origin import OwnOrigins, origins_of
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggesting.support import is_repeated_work
-from runlore.domain.suggesting.told_already import Instructions, only_new
 from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
 from runlore.domain.taint import inherit
 from runlore.domain.taint_sources.fingerprints import fingerprint_path
@@ -43,13 +43,13 @@ from runlore.flow.pipeline.capturing import (
     is_turned_down,
     note_said_again,
 )
-from runlore.flow.pipeline.keeping_skills import SavingByItself, waits_for_model
 from runlore.flow.pipeline.repeating import (
     propose_noted,
     propose_repeated,
     run_turn_with_workspace,
     workspace_turn,
 )
+from runlore.flow.pipeline.skill_autosave import SavingByItself, waits_for_model
 from runlore.flow.policies import current_skills
 from runlore.flow.queueing import queue
 from runlore.flow.record.intake import Intake, propose

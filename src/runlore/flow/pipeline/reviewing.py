@@ -15,7 +15,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.policies.learning_policy import Action, LearningPolicy, Mode
 from runlore.domain.policies.verdict import JudgeReview, Review, asks_the_judge, baseline
 from runlore.domain.record import Move, PolicyDecision, Record, RecordId, VerificationStatus
-from runlore.domain.records.agents_word import rests_on_agents_word
+from runlore.domain.records.agent_provenance import rests_on_agents_word
 from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.records.publication import PublishTerms
 from runlore.domain.runs.job import Job

@@ -9,13 +9,13 @@ An operator has a learning verified too: its evidence is looked at, or their wor
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.domain.claims.rivals import (
+from runlore.domain.claims.contradictions import (
     Surroundings,
     are_known_to_hold,
     contradicts,
-    in_the_way,
+    find_blocking_records,
+    find_duplicate,
     neighbours,
-    twin_of,
 )
 from runlore.domain.claims.support import Support
 from runlore.domain.errors import Conflict, Refused
@@ -32,7 +32,7 @@ from runlore.domain.record import (
     VerificationStatus,
     transition,
 )
-from runlore.domain.records.agents_word import rests_on_agents_word
+from runlore.domain.records.agent_provenance import rests_on_agents_word
 from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.records.contracts import check_record
 from runlore.domain.records.publication import not_asked, raise_obstacles
@@ -163,14 +163,14 @@ def _give_back(tx: Transaction, record: Record, act: Act) -> None:
 def _against(learning: Learning, around: Surroundings, now: datetime) -> _Against | None:
     """What keeps a supported learning provisional. Somebody has to be told, unless another one says it."""
     record = learning.record
-    twin = twin_of(record, around)
+    twin = find_duplicate(record, around)
     if baseline(record, learning.policy, now).action is not Action.PUBLISH_ACTIVE:
         return _Against(reason="the policy does not publish it actively")
     if not _is_judged_active(learning):
         return _Against(reason="the judge has not said that it may be active")
     if twin is not None:
         return _Against(reason=f"it repeats {twin.record_id}", escalates=False)
-    for other in in_the_way(record, around):
+    for other in find_blocking_records(record, around):
         return _Against(reason=f"it contradicts {other.record_id}")
     return None
 

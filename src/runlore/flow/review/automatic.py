@@ -15,7 +15,7 @@ from datetime import datetime
 from itertools import islice, takewhile
 
 from runlore.domain import limits
-from runlore.domain.claims.rivals import Surroundings, contradicting, twin_of
+from runlore.domain.claims.contradictions import Surroundings, find_contradictions, find_duplicate
 from runlore.domain.claims.support import Support
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.learning_policy import Action, LearningPolicy, Mode
@@ -157,7 +157,7 @@ def ruling(case: Case, opinion: Opinion, around: Surroundings, now: datetime) ->
 def find_repeated(action: Action, candidate: Record, around: Surroundings) -> Record | None:
     """The learning that a candidate is a duplicate of; none for one that is rejected, of a refuted one, or of
     one that came from outside where this did not."""
-    twin = twin_of(candidate, around)
+    twin = find_duplicate(candidate, around)
     if twin is None or action is Action.REJECT or _is_refuted(twin):
         return None
     return twin if twin.provenance.tainted <= candidate.provenance.tainted else None
@@ -200,11 +200,11 @@ def _against(candidate: Record, action: Action, around: Surroundings, now: datet
     """What keeps automation from publishing. Ids only: what another record says is not repeated here."""
     for taken in around.same_profile_key:
         yield f"its key is taken by {taken.record_id}, and automation replaces nothing"
-    twin = twin_of(candidate, around)
+    twin = find_duplicate(candidate, around)
     if twin is not None and _is_refuted(twin):
         yield f"it repeats {twin.record_id}, whose verification failed"
     if action is Action.PUBLISH_ACTIVE:
-        for other in contradicting(candidate, around):
+        for other in find_contradictions(candidate, around):
             yield f"it contradicts {other.record_id}"
     terms = PublishTerms(tier=TIER_OF[action], decision=PolicyDecision.AUTOMATIC)
     for obstacle in find_obstacles(consequences(candidate, around, now, terms=terms), terms):

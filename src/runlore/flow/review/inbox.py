@@ -29,11 +29,11 @@ from runlore.domain.timestamps import format_time
 from runlore.ports.store import Collections, RecordFilter, Records
 
 if TYPE_CHECKING:
-    from runlore.domain.claims import rivals
+    from runlore.domain.claims import contradictions
     from runlore.domain.records import publication
     from runlore.flow import neighbours
 else:
-    rivals = LazyModule("runlore.domain.claims.rivals")
+    contradictions = LazyModule("runlore.domain.claims.contradictions")
     publication = LazyModule("runlore.domain.records.publication")
     neighbours = LazyModule("runlore.flow.neighbours")
 
@@ -124,10 +124,10 @@ def held_items(records: Records, learnings: Iterable[Record], now: datetime) -> 
     )
 
 
-def _held_item(record: Record, around: rivals.Surroundings, now: datetime) -> WaitingRecord:
+def _held_item(record: Record, around: contradictions.Surroundings, now: datetime) -> WaitingRecord:
     against = [
         f": it contradicts {other.record_id}: {other.summary!r}"
-        for other in rivals.in_the_way(record, around)
+        for other in contradictions.find_blocking_records(record, around)
     ]
     is_supported = record.verification_status is VerificationStatus.VERIFIED
     support = "supported by its evidence" if is_supported else "said again"
@@ -167,11 +167,11 @@ def _runs(count: int) -> str:
 
 def items(records: Records, waiting: Iterable[Record], now: datetime) -> tuple[WaitingRecord, ...]:
     listed = tuple(waiting)
-    rivals = _by_place(records, listed, now)
+    others = _by_place(records, listed, now)
     return tuple(
         replace(
             foresee(records, record, now),
-            rivals=tuple(r for r in rivals.get(_place(record), ()) if r != record.record_id),
+            rivals=tuple(r for r in others.get(_place(record), ()) if r != record.record_id),
         )
         for record in listed
     )
@@ -186,9 +186,13 @@ def foresee(records: Records, record: Record, now: datetime) -> WaitingRecord:
     return WaitingRecord(record=record, outcome=outcome, clashing=tuple(clashing))
 
 
-def _clashing(record: Record, around: rivals.Surroundings, now: datetime) -> tuple[Record, ...]:
+def _clashing(record: Record, around: contradictions.Surroundings, now: datetime) -> tuple[Record, ...]:
     """What prompts see, and cannot hold together with it."""
-    return tuple(each for each in rivals.contradicting(record, around) if hidden_because(each, now) is None)
+    return tuple(
+        each
+        for each in contradictions.find_contradictions(record, around)
+        if hidden_because(each, now) is None
+    )
 
 
 def _by_place(records: Records, listed: tuple[Record, ...], now: datetime) -> dict[Place, list[RecordId]]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from runlore.domain import limits
 from runlore.domain.claims.support import Support, support_of
-from runlore.domain.detectors.claimed_outcomes import is_borne_out, outcomes_of, tells_outcome
+from runlore.domain.detectors.outcome_verification import is_borne_out, outcomes_of, tells_outcome
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.lazy import dataclass
 from runlore.domain.learning.own_words import cut_pasted

@@ -11,7 +11,7 @@ from runlore.domain.taint import TRUSTED, Provenance
 _AGENT = "agent"
 
 
-def on_agents_word(actor: str, scope: Scope, *, names_run: bool) -> Provenance:
+def provenance_of_agent(actor: str, scope: Scope, *, names_run: bool) -> Provenance:
     """What is noted of a text that an agent says for a scope; its conversations say whether it is tainted."""
     if not names_run:
         return Provenance(sources=(f"{_AGENT} {actor} named no run",))

@@ -21,7 +21,7 @@ from runlore.domain.serialization.codec import Plain, deserialize
 from runlore.ports.store import Collections
 
 
-def told_history(
+def filter_history(
     collections: Collections,
     caller: Caller,
     readable: frozenset[Scope] | None,

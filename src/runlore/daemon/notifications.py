@@ -27,13 +27,13 @@ else:
 _LONG_AGO = "1970-01-01T00:00:00.000Z"
 
 
-def count_news(state_root: str, operations: "ops.Operations") -> None:
+def count_notifications(state_root: str, operations: "ops.Operations") -> None:
     """Count what waits for review and nobody was told of. What waits when this is asked first is no news."""
     suggested = [each.created_at for each in proposing.waiting_suggestions(operations)]
     stated = [each.created_at for each in proposing.waiting_statements(operations)]
     told_until = _read_until(_path(state_root, is_told=True))
     if told_until is None:
-        mark_told(state_root, (*suggested, *stated))
+        mark_notified(state_root, (*suggested, *stated))
         return
     new = [[at for at in moments if at > told_until] for moments in (suggested, stated)]
     path = _path(state_root, is_told=False)
@@ -44,7 +44,7 @@ def count_news(state_root: str, operations: "ops.Operations") -> None:
     _write(path, max(at for moments in new for at in moments), counts=(len(new[0]), len(new[1])))
 
 
-def take_news(state_root: str) -> tuple[int, int]:
+def take_notifications(state_root: str) -> tuple[int, int]:
     """How many suggestions and how many statements are to be told of, this once."""
     path = _path(state_root, is_told=True)
     try:
@@ -57,7 +57,7 @@ def take_news(state_root: str) -> tuple[int, int]:
         return 0, 0
 
 
-def mark_told(state_root: str, moments: "Iterable[datetime]") -> None:
+def mark_notified(state_root: str, moments: "Iterable[datetime]") -> None:
     """Note that somebody has seen what was made at these moments."""
     _write(_path(state_root, is_told=True), max(moments, default=None))
     with suppress(FileNotFoundError):

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from runlore.domain.detectors.match import Heuristic
+from runlore.domain.suggesting.already_documented import Instructions, instructions_of, only_new
 from runlore.domain.suggesting.bodies import NONE_MET
-from runlore.domain.suggesting.told_already import Instructions, instructions_of, only_new
 from runlore.domain.suggestion import Suggestion
 from tests.domain.suggesting.suggested import BODY, SUGGESTION
 

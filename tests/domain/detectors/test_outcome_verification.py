@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from runlore.domain.detectors.claimed_outcomes import is_borne_out, outcomes_of
 from runlore.domain.detectors.mining import NumberedTranscriptEvent
+from runlore.domain.detectors.outcome_verification import is_borne_out, outcomes_of
 from runlore.domain.record import JsonObject
 from runlore.domain.runs.journal import EventType
 

@@ -38,7 +38,7 @@ def are_known_to_hold(record: Record, other: Record) -> bool:
     return other.record_id in record.both_hold or record.record_id in other.both_hold
 
 
-def agreed_beside(
+def list_agreed(
     record: Record, others: Iterable[Record], known: Mapping[RecordId, Record]
 ) -> frozenset[RecordId]:
     """Those that a reviewer said hold beside what a record says. `known` are the records that such answers
@@ -65,7 +65,7 @@ def overrules(narrow: Record, wide: Record) -> bool:
     return narrow.semantic_key == wide.semantic_key or contradicts(narrow, wide)
 
 
-def twin_of(record: Record, around: Surroundings) -> Record | None:
+def find_duplicate(record: Record, around: Surroundings) -> Record | None:
     """The live record that says the same, if there is one."""
     if not record.semantic_key:
         return None
@@ -74,7 +74,7 @@ def twin_of(record: Record, around: Surroundings) -> Record | None:
     )
 
 
-def contradicting(record: Record, around: Surroundings) -> tuple[Record, ...]:
+def find_contradictions(record: Record, around: Surroundings) -> tuple[Record, ...]:
     """The live records that cannot hold together with this one; what was refuted does not count."""
     return tuple(
         other
@@ -85,10 +85,10 @@ def contradicting(record: Record, around: Surroundings) -> tuple[Record, ...]:
     )
 
 
-def in_the_way(record: Record, around: Surroundings) -> tuple[Record, ...]:
+def find_blocking_records(record: Record, around: Surroundings) -> tuple[Record, ...]:
     """What keeps automation from giving prompts a record: what has its profile key, or contradicts it."""
     taken = (other for other in around.same_profile_key if other.record_id != record.record_id)
-    found = {other.record_id: other for other in (*taken, *contradicting(record, around))}
+    found = {other.record_id: other for other in (*taken, *find_contradictions(record, around))}
     return tuple(found.values())
 
 

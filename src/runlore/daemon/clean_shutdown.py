@@ -19,7 +19,7 @@ _NOTE_BYTES_MAX = 64 * 1024
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def note_clean_stop(parts: Parts) -> None:
+def note_clean_shutdown(parts: Parts) -> None:
     """Leave the note, where nothing is being worked any more; one that cannot be written is none."""
     if parts.agent.is_busy:
         return
@@ -35,7 +35,7 @@ def note_clean_stop(parts: Parts) -> None:
             os.fsync(file.fileno())
 
 
-def believe_clean_stop(parts: Parts) -> bool:
+def confirm_clean_shutdown(parts: Parts) -> bool:
     """Whether the last daemon here stopped in order, and all is as it left it. This uses the note up."""
     path = os.path.join(parts.state_root, NOTE_NAME)
     note = _read(path)

@@ -37,7 +37,7 @@ _READING = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedGroup:
+class PurposeGroup:
     """Episodes with one purpose: the acts that tell it, the most frequent first, and the words that ask."""
 
     acts: tuple[str, ...]
@@ -62,7 +62,7 @@ class AskedGroup:
         return count_sessions(self.episodes)
 
 
-def asked_groups(episodes: Sequence[WorkEpisode]) -> list[AskedGroup]:
+def group_by_purpose(episodes: Sequence[WorkEpisode]) -> list[PurposeGroup]:
     """The purposes that several sessions show, those that most show first."""
     showing: dict[str, dict[int, WorkEpisode]] = {}
     for number, episode in enumerate(episodes):
@@ -70,20 +70,20 @@ def asked_groups(episodes: Sequence[WorkEpisode]) -> list[AskedGroup]:
             showing.setdefault(key, {})[number] = episode
     shared = {key: shown for key, shown in showing.items() if count_sessions(shown.values()) >= SESSIONS_MIN}
     everywhere = Counter(word for episode in episodes for word in stems_of(episode.words))
-    groups: list[AskedGroup] = []
+    groups: list[PurposeGroup] = []
     for keys in _together(shared):
         counts = Counter(number for key in keys for number in shared[key])
         # The first tells it alone; of the others two do.
         shown = sorted(number for number, count in counts.items() if number in shared[keys[0]] or count > 1)
         members = tuple(episodes[number] for number in shown)
         words = _asking_words(members, everywhere, len(episodes))
-        group = AskedGroup(acts=keys, words=words, episodes=members)
+        group = PurposeGroup(acts=keys, words=words, episodes=members)
         if group.sessions >= _sessions_needed(group):
             groups.append(group)
     return sorted(groups, key=lambda group: (-group.sessions, group.acts))
 
 
-def _sessions_needed(group: AskedGroup) -> int:
+def _sessions_needed(group: PurposeGroup) -> int:
     """The fewer words ask for it, the more sessions; for what only asks a server, most."""
     if all(map(is_reading, group.acts)):
         # A list is looked at on the way to something.
@@ -95,7 +95,7 @@ def _sessions_needed(group: AskedGroup) -> int:
     )
 
 
-def specific_groups(episodes: Sequence[WorkEpisode]) -> list[AskedGroup]:
+def specific_groups(episodes: Sequence[WorkEpisode]) -> list[PurposeGroup]:
     """Everyday commands that several sessions give the same setting of the project: a tag, a variable."""
     showing: dict[tuple[str, str], dict[int, WorkEpisode]] = {}
     for number, episode in enumerate(episodes):
@@ -106,7 +106,7 @@ def specific_groups(episodes: Sequence[WorkEpisode]) -> list[AskedGroup]:
     groups = []
     for (key, setting), shown in sorted(showing.items()):
         members = tuple(shown[number] for number in sorted(shown))
-        group = AskedGroup(acts=(key,), words=(), episodes=members, setting=setting)
+        group = PurposeGroup(acts=(key,), words=(), episodes=members, setting=setting)
         # A variable is of the project that reads it; what a flag chooses may be of any.
         if group.sessions >= (SESSIONS_MIN if setting[0].isupper() else SESSIONS_MIN + 1):
             groups.append(group)

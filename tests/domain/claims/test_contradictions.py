@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from runlore.domain.claims.rivals import Surroundings, contradicting, neighbours, twin_of
+from runlore.domain.claims.contradictions import Surroundings, find_contradictions, find_duplicate, neighbours
 from runlore.domain.record import RecordId, VerificationStatus
 from tests.builders import fact, published
 
@@ -22,13 +22,13 @@ def test_what_was_replaced_counts_neither_as_the_same_nor_as_the_opposite() -> N
         holds = (rival,) if replaced is None else ()
         is_same = summary == OURS.summary
         assert neighbours(OURS, around) == holds
-        assert twin_of(OURS, around) == (rival if holds and is_same else None)
-        assert contradicting(OURS, around) == (() if is_same else holds)
+        assert find_duplicate(OURS, around) == (rival if holds and is_same else None)
+        assert find_contradictions(OURS, around) == (() if is_same else holds)
 
 
 def test_what_was_refuted_contradicts_nothing() -> None:
     rival = published(fact("The deploy region is us-east-1"), verification_status=VerificationStatus.FAILED)
-    assert contradicting(OURS, Surroundings(same_subject=(rival,))) == ()
+    assert find_contradictions(OURS, Surroundings(same_subject=(rival,))) == ()
 
 
 def test_a_record_is_no_rival_of_itself_and_none_is_told_twice() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.record import Origin
-from runlore.domain.records.agents_word import on_agents_word, rests_on_agents_word
+from runlore.domain.records.agent_provenance import provenance_of_agent, rests_on_agents_word
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.taint import TRUSTED, Provenance, inherit
 from tests.builders import ACME, fact
@@ -21,7 +21,7 @@ scopes = st.sampled_from([Scope(ScopeKind.SESSION, "s"), ACME, WORKSPACE])
 def test_a_word_for_more_than_its_own_conversation_is_told_from_all_others(
     actor: str, other: str, scope: Scope, names_run: bool, origin: Origin
 ) -> None:
-    word = on_agents_word(actor, scope, names_run=names_run)
+    word = provenance_of_agent(actor, scope, names_run=names_run)
     is_narrow = names_run and scope.kind is ScopeKind.SESSION
     page = Provenance(untrusted=True, needs_review=True, sources=("https://e.org",))
 
