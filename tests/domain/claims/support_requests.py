@@ -5,7 +5,9 @@ alone; the second was written before any rule was changed and looked at once, by
 showed, halves again, is among the cases of the first half. The last of them had 60 requests in ten families
 and 40 statements, in other words than the claim where people use others: none of 60 requests was taken for an
 assertion, before or since, and 15 and 15 of 20 statements were found; 19 and 15 since reasons behind "since",
-"since March" and a prohibition behind a statement are read.
+"since March" and a prohibition behind a statement are read. Of 30 plain statements in other grammatical
+forms, halved again, 11 and 12 of 15 were found, and 15 and 13 since clefts, "there is a ... that" and "have
+got" are read; of 30 in further forms 10 and 11 of 15, and none of 28 look-alikes.
 """
 
 Cases = dict[str, tuple[tuple[str, str], ...]]
@@ -192,6 +194,19 @@ UNASSERTED: Cases = {
     ),
 }
 
+UNASSERTED["stressed, and not stated"] = (
+    ("There is a chance that the port is 8080", "The port is 8080"),
+    ("There's a rumor that logs go to Loki", "Logs go to Loki"),
+    ("There is a comment that says the API is public", "The API is public"),
+    ("It's the intern who thinks the tests are slow", "The tests are slow"),
+    ("Is it Nora who signs the releases?", "Nora signs the releases"),
+    ("If it's Nora who signs the releases, ask her", "Nora signs the releases"),
+    ("Write a test where it's the gateway that checks the tokens", "The gateway checks the tokens"),
+    ("Make sure there is a task that prunes the cache", "A task prunes the cache"),
+    ("We've got to deploy on Fridays", "We deploy on Fridays"),
+    ("The API is public, not really", "The API is public"),
+    ("Let the previews run on the cluster, not on the laptop", "The previews run on the cluster"),
+)
 UNASSERTED["checked"] = (
     ("The port is 80, please confirm", "The port is 80"),
     ("The port is 80. Please verify that.", "The port is 80"),
@@ -415,6 +430,14 @@ ASSERTED: Cases = {
         ("We write the manual in French.", "The manual is written in French"),
         ("I prefer tabs", "The user prefers tabs"),
         ("we use Bazel, so drop the makefile", "The team uses Bazel"),
+    ),
+    "stressed in front, and set against another": (
+        ("It's Nora who signs the releases.", "Nora signs the releases"),
+        ("It is the gateway that checks the tokens, so look there.", "The gateway checks the tokens"),
+        ("There's a weekly task that prunes the cache.", "A weekly task prunes the cache"),
+        ("We've got two brokers, one of them spare.", "There are two brokers"),
+        ("Before you start: the parser needs Java 17.", "The parser needs Java 17"),
+        ("The previews run on the cluster, not on the laptop.", "The previews run on the cluster"),
     ),
     "reasons, times and prohibitions": (
         ("That failed since the VPN is required for the registry.", "The VPN is required for the registry"),

@@ -390,6 +390,18 @@ _GLUED_LABEL = rf"(?i)(?:^|(?<=[.!?;] ))({'|'.join(sorted(table.LABELS))}):(?=[^
 _DASH = r"(?<=\w)\s+[–—-]+\s+(?=\w)"
 # "We're", "I'm using fish", "the docs can be found in wiki/", "the reason it fails is that ...", "contrary to
 # the README, ...", "the linter we use is ruff", "ruff is what we use", "we agreed last week to ...".
+# What is stressed in front goes back: "it is the worker that sends mails", "there is a job that ...".
+# Behind "a chance that ..." or "a rumor that ..." the clause is not of that noun.
+_NOUNS = (
+    r"(?!(?:\S+\s){0,3}?(?:belief|case|chance|claim|danger|doubt|evidence|fact|fear|feeling|goal|guess|hint|hope|idea|"
+    r"impression|intention|news|notion|plan|possibility|proof|proposal|reason|report|requirement|risk|rule|rumou?r|"
+    r"sign|story|suggestion|suspicion|theory|thought|view|wish)\s)[\w-]+(?:\s[\w-]+){0,3}?"
+)
+_PLACE = r"(?:at|by|from|in|on|through|to|under|via|with)\s[^\s,.;:!?]+(?:\s[^\s,.;:!?]+){0,3}?"
+_RELATIVE = (
+    r"(?:who\s(?=[a-z])|(?:that|which)\s(?=(?:is|was|has|can|cannot|must|will|[a-z]{2,}s)\s"
+    r"(?!(?:is|are|was|were|have|has|do|does|can|will|must)\s)))"
+)
 _PLAIN_FORMS = (
     (r"(?i)\b(we|they)['’]re\b", r"\1 are"),
     (r"(?i)\b(we|they|i)['’]ve\b", r"\1 have"),
@@ -405,6 +417,14 @@ _PLAIN_FORMS = (
     ),
     (r"(?i)^((?:\S+\s){1,5}?)(?:is|are)\swhat\s((?:we|i)\s\w+)", r"\2 \1"),
     (r"(?i)\b(agreed|decided)\s(?:yesterday|today|(?:last|this)\s\w+)\b", r"\1"),
+    (r"(?i)\b(have|has)\sgot\b(?!\sto\b)", r"\1"),
+    # "in Docker, not on the host": only where both are places.
+    (rf"(?i)\b({_PLACE}),\snot\s{_PLACE}(?=[.!;]|$)", r"\1"),
+    (
+        rf"(?i)(^|[.!?]\s)it(?:['’]s|\s(?:is|was))\s((?:(?:the|our|my)\s{_NOUNS}|(?-i:[A-Z])\w+)\s){_RELATIVE}",
+        r"\1\2",
+    ),
+    (rf"(?i)(^|[.!?]\s)there(?:['’]s|\sis)\s((?:an?|one)\s{_NOUNS}\s){_RELATIVE}", r"\1\2"),
 )
 _OWN_ASIDE = r"(?i)\s*\(((?:our|we|i|my|btw|fyi|by the way|note that)[\s,:][^()]{,200})\)"
 _STOPS = r"[.!?;:,。！？；](?=\s|$|[\"'”’»)\]`])|[。！？；]"

@@ -101,7 +101,8 @@ LEAD_INS = tuple(
     for phrase in (
         *("please", "hi", "hello", "hey", "ok", "okay", "yes", "thanks", "also", "btw", "by the way"),
         *("for the record", "for your information", "from now on", "of course", "in fact", "in general"),
-        *("to be clear", "to be precise", "as of now", "as of today"),
+        *("to be clear", "to be precise", "as of now", "as of today", "while you are at it"),
+        *(f"before {who}" for who in ("you start", "you begin", "you go on", "you continue", "i forget")),
         *(f"{who} know that" for who in ("you should", "you must", "you have to", "you need to", "good to")),
         *("since you ask", "since you asked", "once again", "as mentioned", "to answer your question"),
         *("answering your question", "the reason is that", "this is because", "that's because"),
