@@ -7,7 +7,7 @@ from runlore.daemon.parts import Parts
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import RunId
 from runlore.ports.model import Models
-from runlore.ports.run_memories import Owed, RunMemories
+from runlore.ports.run_memories import MemoryTerms, RunMemories
 from tests.flow.kill_points import Fuse, mortal
 
 
@@ -21,7 +21,7 @@ class DyingMemories:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
-    def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
+    def put(self, memory: RunMemory, owed: MemoryTerms | None = None) -> None:
         """Keep a memory."""
         self._fuse.at("before a memory is kept")
         self._real.put(memory, owed)

@@ -9,7 +9,7 @@ from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.record import Kind
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.runs.job import JobKind, JobState
-from runlore.ports.run_memories import Owed, RunMemories, Unreadable
+from runlore.ports.run_memories import MemoryTerms, RunMemories, Unreadable
 from tests.world import OPERATOR, World
 
 
@@ -30,7 +30,7 @@ class Watched:
         """Whether they are rows of the store itself."""
         return self._real.in_store
 
-    def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
+    def put(self, memory: RunMemory, owed: MemoryTerms | None = None) -> None:
         """Keep a memory."""
         self._at("before put")
         self._real.put(memory, owed)

@@ -15,7 +15,7 @@ from runlore.domain.policies.policy import PolicyName, PolicyRevision
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import MemoryState, RunId, RunStatus
 from runlore.domain.runs.job import Job, JobId, JobKind, JobState
-from runlore.ports.run_memories import Owed, RunMemories, Unreadable
+from runlore.ports.run_memories import MemoryTerms, RunMemories, Unreadable
 from runlore.ports.store import Store
 from runlore.storage.open import open_run_memories
 from runlore.storage.run_memories import FileRunMemories
@@ -280,17 +280,17 @@ def test_readers_see_one_whole_memory_or_another_while_it_is_rewritten(kept: Kep
     assert len(list(kept.memories.everything())) == 1
 
 
-@pytest.mark.parametrize("owed", [None, Owed(policy_revision=0, job=None)])
+@pytest.mark.parametrize("owed", [None, MemoryTerms(policy_revision=0, job=None)])
 @pytest.mark.parametrize("state", [state for state in MemoryState if state is not MemoryState.PENDING])
-def test_a_late_writer_brings_nothing_back(kept: Kept, state: MemoryState, owed: Owed | None) -> None:
+def test_a_late_writer_brings_nothing_back(kept: Kept, state: MemoryState, owed: MemoryTerms | None) -> None:
     kept.owe("run_1", state=state)
     kept.memories.put(memory("run_1"), owed)
 
     assert list(kept.memories.everything()) == []
 
 
-@pytest.mark.parametrize("owed", [None, Owed(policy_revision=0, job=None)])
-def test_a_late_writer_does_not_replace_what_is_stored(kept: Kept, owed: Owed | None) -> None:
+@pytest.mark.parametrize("owed", [None, MemoryTerms(policy_revision=0, job=None)])
+def test_a_late_writer_does_not_replace_what_is_stored(kept: Kept, owed: MemoryTerms | None) -> None:
     kept.put(memory("run_1", summary="of the first"))
     kept.set_memory("run_1", MemoryState.STORED)
     kept.memories.put(memory("run_1", summary="of the late one"), owed)
@@ -300,7 +300,7 @@ def test_a_late_writer_does_not_replace_what_is_stored(kept: Kept, owed: Owed | 
 
 def test_a_memory_that_is_owed_is_kept_under_its_policy_alone(kept: Kept) -> None:
     kept.owe("run_1", "run_2")
-    kept.memories.put(memory("run_1"), Owed(policy_revision=0, job=None))
+    kept.memories.put(memory("run_1"), MemoryTerms(policy_revision=0, job=None))
     with kept.store.transaction() as tx:
         tx.policies.put(
             PolicyRevision(
@@ -311,8 +311,8 @@ def test_a_memory_that_is_owed_is_kept_under_its_policy_alone(kept: Kept) -> Non
                 actor="operator",
             )
         )
-    kept.memories.put(memory("run_1", summary="of the old policy"), Owed(policy_revision=0, job=None))
-    kept.memories.put(memory("run_2"), Owed(policy_revision=1, job=None))
+    kept.memories.put(memory("run_1", summary="of the old policy"), MemoryTerms(policy_revision=0, job=None))
+    kept.memories.put(memory("run_2"), MemoryTerms(policy_revision=1, job=None))
 
     assert list(kept.memories.everything()) == [memory("run_1"), memory("run_2")]
 
@@ -327,7 +327,7 @@ def test_a_memory_is_kept_only_while_its_job_is_still_ours(kept: Kept) -> None:
     assert taken is not None
     ours, lost = (lost, ours) if taken.subject == ours.subject else (ours, lost)
     for job in (ours, lost):
-        kept.memories.put(memory(job.subject), Owed(policy_revision=0, job=job))
+        kept.memories.put(memory(job.subject), MemoryTerms(policy_revision=0, job=job))
 
     assert [found.run_id for found in kept.memories.everything()] == [ours.subject]
 
@@ -413,7 +413,7 @@ def test_files_take_what_a_restore_brings_before_its_runs_and_nothing_else(
 ) -> None:
     kept = Kept(sqlite_place, tmp_path)
     kept.memories.put(memory("run_1"))
-    kept.memories.put(memory("run_2"), Owed(policy_revision=0, job=None))
+    kept.memories.put(memory("run_2"), MemoryTerms(policy_revision=0, job=None))
 
     assert list(kept.memories.everything()) == [memory("run_1")]
 

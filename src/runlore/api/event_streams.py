@@ -37,7 +37,7 @@ _HEAD = f"retry: {_RETRY_MS}\n\n".encode()
 _HEARTBEAT = b": still here\n\n"
 
 
-class Told(Protocol):
+class StreamMessage(Protocol):
     """What a stream tells: an event by the name of its kind, and what to go on after."""
 
     @property
@@ -75,7 +75,7 @@ class Streams:
         self._most = streams_max
         self._pace = pace or Pace()
 
-    async def open(self, events: Callable[[], Iterator[Told]], watched: Watched) -> "EventsStream":
+    async def open(self, events: Callable[[], Iterator[StreamMessage]], watched: Watched) -> "EventsStream":
         """A stream that has its first event, so that whatever is wrong is said before it is answered."""
         if self._left <= 0:
             raise Unavailable(
@@ -107,14 +107,14 @@ class EventsStream:
         self._pace = pace
         self._limiter = limiter
         self._freed: Callable[[], None] | None = freed
-        self._events: Iterator[Told] = iter(())
-        self._first: Told | None = None
+        self._events: Iterator[StreamMessage] = iter(())
+        self._first: StreamMessage | None = None
         self._rechecked_at = time.monotonic()
 
-    async def begin(self, events: Callable[[], Iterator[Told]]) -> None:
+    async def begin(self, events: Callable[[], Iterator[StreamMessage]]) -> None:
         """Wait for the first event, or the first beat."""
 
-        def first() -> Told | None:
+        def first() -> StreamMessage | None:
             self._events = events()
             return next(self._events, None)
 
@@ -139,7 +139,7 @@ class EventsStream:
                     yield _block("error", problem(error, status_code_of(error)))
                 return
 
-    def _following(self) -> Told | None:
+    def _following(self) -> StreamMessage | None:
         now = time.monotonic()
         if now - self._rechecked_at >= self._pace.token_s:
             self._rechecked_at = now
@@ -188,7 +188,7 @@ class EventsAnswer(Response):
             await self._stream.close()
 
 
-def encode_event(event: Told) -> bytes:
+def encode_event(event: StreamMessage) -> bytes:
     """An event in the form of the protocol. Only what stands in the journal has a number to go on after."""
     return _block(str(event.kind), event.data, event.number)
 

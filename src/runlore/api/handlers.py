@@ -70,7 +70,7 @@ async def follow_run(call: ApiCall, request: ops.FollowRun) -> Response:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AuditTold:
+class AuditMessage:
     """An act as it is streamed. Its number is its time, a little before which whoever comes back begins."""
 
     kind: str
@@ -100,13 +100,13 @@ async def list_audit(call: ApiCall, request: ops.AuditRequest) -> Response:
 
 def _tell_audit(
     ask: Callable[[ops.AuditRequest], ops.AuditPage], request: ops.AuditRequest
-) -> Iterator[AuditTold]:
+) -> Iterator[AuditMessage]:
     for event in access.follow_audit(ask, request, beat_s=BEAT_S):
         if event is None:
-            yield AuditTold(kind=ops.RunEventKind.BEAT, data={}, number=0)
+            yield AuditMessage(kind=ops.RunEventKind.BEAT, data={}, number=0)
         else:
             data = as_object(answers.write(event))
-            yield AuditTold(kind=event.kind, data=data, number=format_time(event.at))
+            yield AuditMessage(kind=event.kind, data=data, number=format_time(event.at))
 
 
 def _last_number(text: str) -> int:

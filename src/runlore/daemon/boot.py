@@ -27,7 +27,7 @@ from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_pol
 from runlore.domain.record import JsonObject
 from runlore.domain.runs.job import JobId, JobKind, JobState
 from runlore.flow.policies import current_policy
-from runlore.flow.review.requeueing import owed_revision, owes_a_look
+from runlore.flow.review.requeueing import find_unqueued_revision, is_check_due
 from runlore.ports.store import Collections, Store
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ def _queue_owed_reviews(parts: Parts) -> None:
     """
     now = parts.clock.now()
     with parts.store.snapshot() as snapshot:
-        revision = owed_revision(snapshot, now)
-        is_looked_at = owes_a_look(snapshot, now)
+        revision = find_unqueued_revision(snapshot, now)
+        is_looked_at = is_check_due(snapshot, now)
     if revision is None and not is_looked_at:
         return
     with parts.store.transaction() as tx:

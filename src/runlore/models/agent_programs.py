@@ -48,7 +48,7 @@ _CODEX_OFF = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class ProgramAnswer:
     """What a program answered, and what it says that this took."""
 
     text: str
@@ -62,7 +62,7 @@ class AgentProgram:
 
     command: str
     words: Callable[[str, str], list[str]]
-    read: Callable[[bytes], Said]
+    read: Callable[[bytes], ProgramAnswer]
     keys: Callable[[], Iterable[str]]
 
 
@@ -107,14 +107,14 @@ def _codex_tables(name: str) -> Mapping[str, Mapping[str, Any]]:
     return {each: table for each, table in found if isinstance(table, dict)}
 
 
-def _read_claude(output: bytes) -> Said:
+def _read_claude(output: bytes) -> ProgramAnswer:
     reply = orjson.loads(output)
     if not isinstance(reply, dict) or reply.get("is_error") or not isinstance(reply.get("result"), str):
         raise ValueError("it ended with an error")
     usage: Mapping[str, Any] = reply["usage"] if isinstance(reply.get("usage"), dict) else {}
     sent = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     cost = reply.get("total_cost_usd")
-    return Said(
+    return ProgramAnswer(
         text=reply["result"],
         usage=TokenUsage(
             input_tokens=min(sum(_count(usage.get(name)) for name in sent), limits.MODEL_USAGE_TOKENS_MAX),
@@ -133,7 +133,10 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         command="claude", words=_claude_words, read=_read_claude, keys=lambda: ["ANTHROPIC_API_KEY"]
     ),
     "codex": AgentProgram(
-        command="codex", words=_codex_words, read=lambda output: Said(text=output.decode()), keys=_codex_keys
+        command="codex",
+        words=_codex_words,
+        read=lambda output: ProgramAnswer(text=output.decode()),
+        keys=_codex_keys,
     ),
 }
 

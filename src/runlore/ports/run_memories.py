@@ -30,7 +30,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Owed:
+class MemoryTerms:
     """What a memory was made under: the policy's revision, and the job of whoever holds one."""
 
     policy_revision: int
@@ -44,7 +44,7 @@ class RunMemories(Protocol):
     def in_store(self) -> bool:
         """Whether they are rows of the store itself, and so come and go with its backups."""
 
-    def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
+    def put(self, memory: RunMemory, owed: MemoryTerms | None = None) -> None:
         """Keep a memory, whole or not at all, in place of an earlier one of the same run.
 
         It is kept only while the run's memory is `pending`, and with `owed` only while the policy is at that

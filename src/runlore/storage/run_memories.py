@@ -21,7 +21,7 @@ from runlore.domain import limits
 from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import RunId
-from runlore.ports.run_memories import Owed, Unreadable
+from runlore.ports.run_memories import MemoryTerms, Unreadable
 from runlore.ports.store import Snapshot
 from runlore.storage.run_memory_body import document_of, is_stored, may_be_kept, memory_in, unreadable
 
@@ -62,7 +62,7 @@ class FileRunMemories:
         self._writing: set[str] = set()
         self._lock = threading.Lock()
 
-    def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
+    def put(self, memory: RunMemory, owed: MemoryTerms | None = None) -> None:
         """Keep a memory: written beside its place and synced, moved there while it is owed, then the folder
         synced."""
         document = document_of(memory)
@@ -145,7 +145,7 @@ class FileRunMemories:
             os.fsync(folder)
             return True
 
-    def _may_keep(self, run_id: RunId, owed: Owed | None) -> bool:
+    def _may_keep(self, run_id: RunId, owed: MemoryTerms | None) -> bool:
         if self._snapshots is None:
             return True
         with self._snapshots() as snapshot:

@@ -23,11 +23,11 @@ from runlore.domain.run import TERMINAL, ArtifactId, MemoryState, RunId, RunStat
 from runlore.domain.scope import Scope
 from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.session import SessionId
-from runlore.ports.run_memories import Owed, Unreadable
+from runlore.ports.run_memories import MemoryTerms, Unreadable
 from runlore.ports.store import Collections, Jobs, Policies
 
 
-def is_unchanged(policies: Policies, jobs: Jobs, owed: Owed) -> bool:
+def is_unchanged(policies: Policies, jobs: Jobs, owed: MemoryTerms) -> bool:
     current = policies.current(PolicyName.RUN_MEMORY)
     revision = 0 if current is None else current.revision
     return revision == owed.policy_revision and (owed.job is None or jobs.is_held(owed.job))
@@ -39,7 +39,7 @@ def is_stored(collections: Collections, run_id: RunId) -> bool:
     return run is not None and run.memory is MemoryState.STORED
 
 
-def may_be_kept(collections: Collections, run_id: RunId, owed: Owed | None) -> bool:
+def may_be_kept(collections: Collections, run_id: RunId, owed: MemoryTerms | None) -> bool:
     """Whether a run waits for this memory. One that is not known yet waits only for what a restore brings."""
     run = collections.runs.find(run_id)
     if owed is None:

@@ -9,7 +9,7 @@ import pytest
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.runs.imported_entries import check_told
+from runlore.domain.runs.imported_entries import check_transcript_run
 from runlore.domain.runs.journal import ANOTHER_AGENT, WORDS_OF, EventType
 from runlore.domain.runs.transcript import ReadCounts, ToldRun
 from runlore.domain.serialization.codec import serialize
@@ -169,6 +169,6 @@ def test_a_parent_is_sent_and_read_again_and_is_no_longer_than_a_session(tmp_pat
     assert read_value(ToldRun, plain).parent_session == "ses_1"
     without = {name: value for name, value in plain.items() if name != "parent_session"}
     assert read_value(ToldRun, without).parent_id is None
-    check_told(replace(run, parent_session="x" * limits.PATH_CHARS_MAX))
+    check_transcript_run(replace(run, parent_session="x" * limits.PATH_CHARS_MAX))
     with pytest.raises(Invalid, match="parent_session"):
-        check_told(replace(run, parent_session="x" * (limits.PATH_CHARS_MAX + 1)))
+        check_transcript_run(replace(run, parent_session="x" * (limits.PATH_CHARS_MAX + 1)))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runlore.daemon.agent.journal_writer import kept_request
+from runlore.daemon.agent.journal_writer import redact_request
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7h8"
 
@@ -10,6 +10,6 @@ SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7h8"
 @pytest.mark.req("AGT-6")
 @pytest.mark.parametrize("body", ['{"messages": [{"content": "%s"}]}', "no JSON: %s", '{"cut": "%s'])
 def test_no_secret_is_kept_of_a_request_that_is_no_json_either(body: str) -> None:
-    kept = kept_request(body % SECRET)
+    kept = redact_request(body % SECRET)
     assert SECRET not in kept
     assert "redacted" in kept

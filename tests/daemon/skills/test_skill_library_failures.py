@@ -11,7 +11,7 @@ from runlore.daemon.app import Application
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import RecordId
 from runlore.domain.skill import SkillMove, SkillOrigin
-from runlore.flow.skills.library import get_gone_skill
+from runlore.flow.skills.library import get_deleted_skill
 from runlore.ports import operations as ops
 from tests.flow.dying import Died
 from tests.flow.kill_points import DyingStore, Fuse
@@ -131,7 +131,7 @@ def test_whichever_step_of_the_disk_is_the_last_the_next_look_mends_it(
 def _move(world: World, name: str, move: SkillMove, description: str | None = None) -> None:
     """Change a row and not its file."""
     with world.parts.store.transaction() as tx:
-        skill = tx.skills.find(name) or get_gone_skill(tx, name)
+        skill = tx.skills.find(name) or get_deleted_skill(tx, name)
         moved = skill.apply_move(move, at=world.clock.now(), actor="elsewhere")
         said = replace(skill.document, description=description or skill.document.description)
         tx.skills.update(replace(moved, document=said), expected_revision=skill.revision)

@@ -12,7 +12,7 @@ from runlore.domain.detectors.explicit_instruction import (
     CONTEXT_STEPS_MAX,
     candidates_of,
     explicit_instruction,
-    find_asked_name,
+    find_requested_name,
     slug,
 )
 from runlore.domain.detectors.match import Heuristic, Match
@@ -270,9 +270,9 @@ def test_any_message_is_read_and_any_name_is_valid(text: str, phrase: str) -> No
 
 @given(st.text(alphabet="aȺİ sé-_.:\"'`asboutkil", max_size=80))
 def test_a_name_is_valid_or_empty(behind: str) -> None:
-    for name in (find_asked_name(behind), slug(behind)):
+    for name in (find_requested_name(behind), slug(behind)):
         assert name == "" or VALID.match(name)
-    assert find_asked_name(behind) not in {"skill", "a"}
+    assert find_requested_name(behind) not in {"skill", "a"}
 
 
 @pytest.mark.parametrize(

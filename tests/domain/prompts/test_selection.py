@@ -14,8 +14,8 @@ from runlore.domain.prompts.memory_request import PHRASES, asks_for_memory
 from runlore.domain.prompts.selection import (
     Candidate,
     content_score,
-    eligible,
     entry_of,
+    filter_eligible,
     hidden_among,
     order_candidates,
     query_of,
@@ -186,7 +186,7 @@ def test_what_a_prompt_may_not_see_is_told_with_its_reason() -> None:
     everything = [seen, *records.values()]
 
     assert hidden_among(everything, START) == {record.record_id: why for why, record in records.items()}
-    assert [each.record for each in eligible(map(_candidate, everything), START)] == [seen]
+    assert [each.record for each in filter_eligible(map(_candidate, everything), START)] == [seen]
 
 
 @pytest.mark.req("PRJ-1", "LRN-4")
@@ -195,7 +195,7 @@ def test_a_record_that_another_says_it_supersedes_is_left_out_before_the_link_is
     new = published(preference(value="emacs"), supersedes=old.record_id)
 
     assert hidden_among([old, new], START) == {old.record_id: Hidden.SHADOWED}
-    assert [each.record for each in eligible(map(_candidate, [old, new]), START)] == [new]
+    assert [each.record for each in filter_eligible(map(_candidate, [old, new]), START)] == [new]
 
 
 @pytest.mark.req("LRN-15")
@@ -215,7 +215,7 @@ def test_what_is_not_seen_itself_takes_nothing_out(unseen: dict[str, Any]) -> No
     new = replace(published(preference(value="emacs"), supersedes=old.record_id), **unseen)
 
     assert hidden_among([old, new], START).keys() == {new.record_id}
-    assert [each.record for each in eligible(map(_candidate, [old, new]), START)] == [old]
+    assert [each.record for each in filter_eligible(map(_candidate, [old, new]), START)] == [old]
 
 
 @pytest.mark.req("RET-5", "LRN-4")

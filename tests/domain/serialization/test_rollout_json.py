@@ -10,8 +10,8 @@ from runlore.domain.agent.approval import Approval
 from runlore.domain.errors import Corrupt
 from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.skills.rollout import PromotedSkill, RolloutKind
-from tests.domain.rolling_out.rollouts import IN_CANARY as CANARY_STATUS
-from tests.domain.rolling_out.rollouts import at_status, draft, record
+from tests.domain.rollouts.rollouts import IN_CANARY as CANARY_STATUS
+from tests.domain.rollouts.rollouts import at_status, draft, record
 from tests.storage.promoted_values import approvals, asked, promoted_skills
 
 pytestmark = pytest.mark.req("ROL-13")

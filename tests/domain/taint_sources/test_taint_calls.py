@@ -16,7 +16,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED
 from runlore.domain.taint_sources import OutsideKind, outside_of_call, read_outside
 from runlore.domain.taint_sources.addresses import CALL_WORK_MAX, MORE_THAN_IS_READ, RUN_WORK_MAX
-from runlore.domain.taint_sources.calls import paths_brought
+from runlore.domain.taint_sources.calls import list_outside_paths
 from runlore.domain.taint_sources.kinds import WorkPlace
 from runlore.domain.taint_sources.reading import FORGOTTEN_REQUEST
 from runlore.domain.taint_sources.tools import MCP_OWN_REVIEWED
@@ -253,7 +253,7 @@ def test_a_name_is_trusted_in_the_runs_of_runlores_own_agent_alone() -> None:
     ],
 )
 def test_what_a_call_brings_into_files_is_known_by_their_places(command: str, brought: list[str]) -> None:
-    found = [path for path, _ in paths_brought("Bash", {"command": command}, "/srv/shop")]
+    found = [path for path, _ in list_outside_paths("Bash", {"command": command}, "/srv/shop")]
     assert [path for path in found if path not in ("e.example", "")] == brought
 
 

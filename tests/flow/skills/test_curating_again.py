@@ -10,7 +10,7 @@ from runlore.domain.record import JsonObject
 from runlore.domain.skill import SkillState
 from runlore.domain.suggestion import SuggestionMove, SuggestionState
 from runlore.flow.skills.deciding import decide
-from runlore.flow.skills.library import delete, get_gone_skill, restore
+from runlore.flow.skills.library import delete, get_deleted_skill, restore
 from runlore.ports.model import Question
 from tests.fakes import ScriptedModels
 from tests.flow.saved_skills import DEPLOY, PLAN, acting, curated, library, saved, told
@@ -94,7 +94,7 @@ def test_a_skipped_skill_that_somebody_brings_back_stays(world: World, by: str) 
         undone(world)
     else:
         with acting(world) as (tx, saving):
-            restore(tx, get_gone_skill(tx, "ship-it"), saving.act)
+            restore(tx, get_deleted_skill(tx, "ship-it"), saving.act)
 
     assert state_of(world, "ship-it") is SuggestionState.SAVED
     assert curated(world) is None
@@ -137,7 +137,7 @@ def test_a_skill_that_was_deleted_and_brought_back_is_no_later_change(world: Wor
     with pytest.raises(Conflict):
         undone(world)
     with acting(world) as (tx, saving):
-        restore(tx, get_gone_skill(tx, "ship-0"), saving.act)
+        restore(tx, get_deleted_skill(tx, "ship-0"), saving.act)
 
     undone(world)
 

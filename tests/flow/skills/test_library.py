@@ -13,7 +13,7 @@ from runlore.domain.taint import TRUSTED, Provenance
 from runlore.flow.skills.library import (
     accept,
     delete,
-    get_gone_skill,
+    get_deleted_skill,
     import_skill,
     render_skill,
     restore,
@@ -209,7 +209,7 @@ def test_what_is_deleted_comes_back_as_it_was(world: World) -> None:
         assert delete(tx, gone, saving.act) == gone
         assert (gone.state, tx.skills.find("ship")) == (SkillState.DELETED, None)
     with acting(world) as (tx, saving):
-        back = restore(tx, get_gone_skill(tx, "ship"), saving.act)
+        back = restore(tx, get_deleted_skill(tx, "ship"), saving.act)
         assert restore(tx, back, saving.act) == back
     assert replace(back, revision=1, updated_at=skill.updated_at) == skill
     assert told(world) == [("imported", "ship"), ("deleted", "ship"), ("restored", "ship")]
@@ -229,12 +229,12 @@ def test_a_skill_is_found_by_its_name_or_its_id_and_one_that_went_by_the_name_it
     second = take(sqlite_world, file(body="New.\n"))
     sqlite_world.clock.advance(seconds=1)
     with acting(sqlite_world) as (tx, saving):
-        assert get_gone_skill(tx, "ship") == gone
+        assert get_deleted_skill(tx, "ship") == gone
         later = delete(tx, second, saving.act)
-        assert get_gone_skill(tx, "ship") == later
-        assert get_gone_skill(tx, first.skill_id) == gone
+        assert get_deleted_skill(tx, "ship") == later
+        assert get_deleted_skill(tx, first.skill_id) == gone
         with pytest.raises(NotFound):
-            get_gone_skill(tx, "nobody")
+            get_deleted_skill(tx, "nobody")
     with sqlite_world.parts.store.snapshot() as snapshot:
         assert snapshot.skills.get(SkillId(first.skill_id)) == gone
 

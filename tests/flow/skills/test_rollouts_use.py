@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.daemon.app import Application
-from runlore.domain.rolling_out import in_canary as drawn
+from runlore.domain.rollouts import in_canary as drawn
 from runlore.domain.run import ProcessId, RunStatus
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId

@@ -77,7 +77,7 @@ VALUE_MODULES = {
 READ_FROM = {
     "runlore.domain.records.radar": {"Finding", "finding_from_plain"},
     "runlore.domain.records.visibility": {"hidden_because"},
-    "runlore.domain.rolling_out": {"NextStep", "counting", "next_step"},
+    "runlore.domain.rollouts": {"NextStep", "counting", "next_step"},
     "runlore.domain.detectors.match": {"Heuristic"},
     "runlore.domain.detectors.mined": {"Outcome", "Step"},
     "runlore.domain.serialization.codec": {"serialize"},

@@ -16,7 +16,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from runlore.cli.report.cards import prose
 from runlore.cli.report.page import page
-from runlore.daemon.mining.findings import AgentRead, Heard, LearnFindings, ReadingSummary, RunWords, Unread
+from runlore.daemon.mining.findings import (
+    AgentRead,
+    LearnFindings,
+    ReadingSummary,
+    RunWords,
+    Unread,
+    UserWords,
+)
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.domain.statements.user_messages import UserMessage
@@ -313,7 +320,7 @@ def test_what_was_said_again_is_told_with_its_sessions_and_holds_no_secret() -> 
         )
         for session, day, text in said
     ]
-    told = page(replace(findings(), heard=Heard(runs=tuple(words))), made_at=MADE_AT, is_stored=False)
+    told = page(replace(findings(), heard=UserWords(runs=tuple(words))), made_at=MADE_AT, is_stored=False)
     assert "in 2 sessions, from 16 November 2026 to 24 November 2026" in told
     assert "1 said again, 2 new" in told
     assert key not in told

@@ -254,12 +254,12 @@ def skill_or_none(operations: ops.Operations, name: str) -> Skill | None:
 
 def _beside(call: Invocation, skill: Skill) -> tuple[str, ...]:
     """What lies beside the skill's file; nothing is known of the folders of a Runlore elsewhere."""
-    from runlore.daemon.skills.mounting import not_brought_along
+    from runlore.daemon.skills.mounting import list_uncopied_files
 
     settings = call.settings()
     if settings.url or not skill.is_there:
         return ()
-    return not_brought_along(settings.state_root, [skill.name]).get(skill.name, ())
+    return list_uncopied_files(settings.state_root, [skill.name]).get(skill.name, ())
 
 
 def _refuse_narrowing(where: SkillOptions, page: options.PageOptions) -> None:

@@ -50,7 +50,7 @@ def mount(call: Invocation, where: PlaceOptions) -> None:
     Copies go to .agents/skills and .claude/skills, which reach every agent, and follow each later change.
     What you wrote there yourself is never touched. Without a place, what is mounted is brought up to date.
     """
-    from runlore.daemon.skills.mounting import not_brought_along, usable_skills
+    from runlore.daemon.skills.mounting import list_uncopied_files, usable_skills
 
     mounting, settings = _mounting(call), call.settings()
     folders = where.folders() or _mounted_already(mounting, where)
@@ -61,7 +61,7 @@ def mount(call: Invocation, where: PlaceOptions) -> None:
         if not where.dry_run:
             _note(call, mounting, operations)
     # What lies beside the skills of a Runlore elsewhere is not known here.
-    beside = {} if settings.url else not_brought_along(settings.state_root, skills)
+    beside = {} if settings.url else list_uncopied_files(settings.state_root, skills)
 
     def show() -> None:
         _show(done, folders, where)

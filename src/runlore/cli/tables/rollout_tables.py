@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX
 from runlore.cli.tables.table_cells import FIELDS, end_list, show_page, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
-from runlore.domain.rolling_out import NextStep, counting, next_step
+from runlore.domain.rollouts import NextStep, counting, next_step
 from runlore.domain.run import RunId
 from runlore.domain.skills.rollout import Evidence, PromotedSkill, RolloutEvent, RolloutStatus
 from runlore.domain.text.excerpt import excerpt

@@ -25,7 +25,7 @@ from runlore.daemon.agent.run_opening import (
 from runlore.daemon.agent.run_worker import Assignment, RunWorker, begun_or_ended, ended_anyway
 from runlore.daemon.agent.worktree_cleanup import Copy, CopyNotes, is_there
 from runlore.daemon.calls.idempotency import Call
-from runlore.daemon.own_runs.service import Handle, RunSlot
+from runlore.daemon.own_runs.service import RunHandle, RunSlot
 from runlore.daemon.parts import Parts, SkillTrial
 from runlore.daemon.runs.run_opening import Founding
 from runlore.domain import limits
@@ -84,7 +84,7 @@ class LaunchedChild:
     """A child's run; `handle` where this process works it now."""
 
     view: ops.RunView
-    handle: Handle | None = None
+    handle: RunHandle | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +171,7 @@ class Children:
             return LaunchedChild(view=opened.view, handle=self.parts.agent.find(run_id))
         kept = held.pop_all()
 
-        def work(handle: Handle) -> None:
+        def work(handle: RunHandle) -> None:
             with kept:
                 self._work(opened, child, tree, handle)
 
@@ -281,7 +281,7 @@ class Children:
         run_id: RunId,
         *,
         workspace: Workspace | None,
-        handle: Handle | None = None,
+        handle: RunHandle | None = None,
     ) -> tuple[Tool, ...]:
         given = ToolContext(
             operations=self.parts.operations(own_caller(self.caller, session)),
@@ -294,7 +294,7 @@ class Children:
         )
         return toolbox(child.profile, capabilities_of(self.parts, session), given)
 
-    def _work(self, opened: OpenedRun, child: "_Child", tree: Worktree | None, handle: Handle) -> None:
+    def _work(self, opened: OpenedRun, child: "_Child", tree: Worktree | None, handle: RunHandle) -> None:
         workspace = None if tree is None else tree.workspace
         gate = ApprovalGate(
             parts=self.parts,

@@ -73,12 +73,12 @@ class SentRequests:
             run_id=self._run.run_id,
             session_id=self._run.session_id,
             name=name,
-            text=kept_request(body),
+            text=redact_request(body),
             created_at=at,
         )
 
 
-def kept_request(body: str, bytes_max: int = limits.ARTIFACT_BYTES_MAX) -> str:
+def redact_request(body: str, bytes_max: int = limits.ARTIFACT_BYTES_MAX) -> str:
     """A request's body without secrets. Where that is too large for an artifact, long texts in it are cut."""
     try:
         document: JsonValue = json.loads(body)

@@ -15,7 +15,7 @@ from runlore.agents.tools.skills import USE, fence_skill
 from runlore.daemon.calls.access import keeps, own_session
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.own_runs.service import conversation, shortened_text
+from runlore.daemon.own_runs.service import conversation, shorten_text
 from runlore.daemon.parts import Parts
 from runlore.daemon.runs.contexts import reached_scopes, require_request
 from runlore.daemon.runs.run_opening import Founding, RunOpening, claim_nothing
@@ -89,7 +89,7 @@ def _checkpoint(collections: Collections, session: Session) -> tuple[Message, ..
             text = text_of(event.body).strip()
             if event.type is EventType.CHECKPOINT and text:
                 return (
-                    UserSaid(text=_CHECKPOINT + shortened_text(text)),
+                    UserSaid(text=_CHECKPOINT + shorten_text(text)),
                     AssistantSaid(text="I have read it."),
                 )
     return ()

@@ -21,7 +21,7 @@ from runlore.daemon.agent.run_worker import Assignment, RunWorker, begun_or_ende
 from runlore.daemon.calls.access import own_session
 from runlore.daemon.calls.idempotency import IdempotentCalls
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.own_runs.service import Handle
+from runlore.daemon.own_runs.service import RunHandle
 from runlore.daemon.parts import Parts, resolved_model
 from runlore.daemon.runs.contexts import sections_again
 from runlore.daemon.runs.run_access import own_run
@@ -126,13 +126,13 @@ class RunStarter:
         capabilities = capabilities_of(self._parts, equipment.session)
         return tuple(tool.spec for tool in toolbox(equipment.profile, capabilities, given))
 
-    def _work(self, opened: OpenedRun, equipment: _Equipment, handle: Handle, learn: bool) -> None:
+    def _work(self, opened: OpenedRun, equipment: _Equipment, handle: RunHandle, learn: bool) -> None:
         with ended_anyway(self._parts, opened):
             assignment = self._make_assignment(opened, equipment, handle, learn)
         RunWorker(self._parts).work(assignment, stop=handle.stopping, live=handle.live)
 
     def _make_assignment(
-        self, opened: OpenedRun, equipment: _Equipment, handle: Handle, learn: bool
+        self, opened: OpenedRun, equipment: _Equipment, handle: RunHandle, learn: bool
     ) -> Assignment:
         parts, session = self._parts, opened.session
         agent = own_caller(self._caller, session)

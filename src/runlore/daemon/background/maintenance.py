@@ -20,7 +20,7 @@ from runlore.domain.runs.job import JOB_LOST
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.flow.capture.ending import PROCESS_DIED, interruption
 from runlore.flow.capture.runs import idle_since, is_abandoned, is_idle, list_lapsed_processes
-from runlore.flow.capture.session_lock import Beat, Hold, skip_beat, unheld
+from runlore.flow.capture.session_lock import Beat, LeaseCheck, check_no_lease, skip_beat
 from runlore.flow.policies import current_run_memory
 from runlore.flow.review.requeueing import Requeueing
 from runlore.ports.store import Transaction
@@ -58,7 +58,7 @@ def maintain(
     source: str,
     is_in_order: bool = False,
     beat: Beat = skip_beat,
-    hold: Hold = unheld,
+    hold: LeaseCheck = check_no_lease,
 ) -> "upkeep.Report":
     """Everything: lost jobs queued, owed memories written, pointers rebuilt, what is kept no longer pruned.
 
@@ -86,7 +86,7 @@ def maintain(
 
 
 def enforce_policies(
-    parts: Parts, *, source: str, beat: Beat = skip_beat, hold: Hold = unheld
+    parts: Parts, *, source: str, beat: Beat = skip_beat, hold: LeaseCheck = check_no_lease
 ) -> "upkeep.Report":
     """What the policies no longer keep goes; nothing is rebuilt."""
     report = upkeep.Report(source=source)
@@ -95,7 +95,7 @@ def enforce_policies(
     return report
 
 
-def apply_learning(parts: Parts, *, beat: Beat, hold: Hold) -> None:
+def apply_learning(parts: Parts, *, beat: Beat, hold: LeaseCheck) -> None:
     """What waits for a review or a capture is looked at under a new learning policy, given up or not."""
     requeueing(parts, beat, hold).queue_waiting()
     report = upkeep.Report(source=PolicyName.LEARNING)
@@ -104,7 +104,7 @@ def apply_learning(parts: Parts, *, beat: Beat, hold: Hold) -> None:
     )
 
 
-def requeueing(parts: Parts, beat: Beat, hold: Hold) -> Requeueing:
+def requeueing(parts: Parts, beat: Beat, hold: LeaseCheck) -> Requeueing:
     return Requeueing(store=parts.store, ids=parts.ids, clock=parts.clock, beat=beat, hold=hold)
 
 

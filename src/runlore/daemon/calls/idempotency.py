@@ -58,7 +58,7 @@ class Done(Generic[AnswerT]):
 
 
 @dataclass(frozen=True)
-class Kept:
+class EarlierResult:
     """What was kept with the key of an act that is asked for again."""
 
     tx: Transaction
@@ -98,7 +98,7 @@ class IdempotentCalls:
         self,
         call: Call,
         do: Callable[[Transaction, Act], Done[AnswerT]],
-        again: Callable[[Kept], AnswerT],
+        again: Callable[[EarlierResult], AnswerT],
     ) -> AnswerT:
         """Do it in one transaction, or make the answer again from what was kept with the key. What was
         interrupted before it was committed is done once more."""
@@ -109,7 +109,7 @@ class IdempotentCalls:
                 with self.store.transaction() as tx:
                     earlier = _find_answer(tx, key, digest)
                     if earlier is not None:
-                        return again(Kept(tx, earlier))
+                        return again(EarlierResult(tx, earlier))
                     # The time is taken with the turn in hand, so that later events have later times.
                     act = Act(actor=self.caller.actor, at=self.clock.now(), reason=reason)
                     done = do(tx, act)
@@ -125,14 +125,14 @@ class IdempotentCalls:
                     raise
         raise AssertionError("the last attempt answers or raises")
 
-    def find_earlier(self, call: Call, again: Callable[[Kept], AnswerT]) -> AnswerT | None:
+    def find_earlier(self, call: Call, again: Callable[[EarlierResult], AnswerT]) -> AnswerT | None:
         """What an act has answered under this key; None where it was not done yet."""
         key, digest = self._identity(call)
         if key is None:
             return None
         with self.store.transaction() as tx:
             earlier = _find_answer(tx, key, digest)
-            return None if earlier is None else again(Kept(tx, earlier))
+            return None if earlier is None else again(EarlierResult(tx, earlier))
 
     def _identity(self, call: Call) -> tuple[str | None, str]:
         if call.key is None:

@@ -13,10 +13,10 @@ from functools import cache
 from runlore.daemon.mining.daily_tally import DailyTally
 from runlore.daemon.mining.findings import (
     Example,
-    Heard,
     LearnFindings,
     RunWords,
     Totals,
+    UserWords,
     printable_path,
     readable,
 )
@@ -164,7 +164,7 @@ class _Gathered:
             days=self.tally.days(),
             suggestions=suggestions,
             examples=examples_of(suggestions, sessions),
-            heard=Heard(runs=tuple(self.words), projects=self.projects, instructions=tuple(asked)),
+            heard=UserWords(runs=tuple(self.words), projects=self.projects, instructions=tuple(asked)),
         )
 
     def instructions(self) -> Callable[[Suggestion], list[tuple[Instructions, ...]]]:

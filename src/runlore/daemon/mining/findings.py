@@ -130,7 +130,7 @@ class RunWords:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heard:
+class UserWords:
     """What users said in transcripts: the runs in order, the project of each session, and the matches in
     which somebody asks to keep something."""
 
@@ -152,7 +152,7 @@ class LearnFindings:
     days: tuple[Day, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     examples: Mapping[str, Example] = field(default_factory=dict)
-    heard: Heard = field(default_factory=Heard)
+    heard: UserWords = field(default_factory=UserWords)
     # The candidates that come of what users say, those that are shown first before the others.
     statements: tuple[Record, ...] = ()
 

@@ -25,8 +25,8 @@ JobT = TypeVar("JobT")
 DoneT = TypeVar("DoneT")
 
 # Told how much of the thing at hand is done.
-Told: TypeAlias = Callable[[int], None]
-Work: TypeAlias = Callable[[JobT, Told], DoneT]
+ReportProgress: TypeAlias = Callable[[int], None]
+Work: TypeAlias = Callable[[JobT, ReportProgress], DoneT]
 # What stands for a thing that killed its process, by how that ended.
 Lost: TypeAlias = Callable[[str], DoneT]
 
@@ -128,7 +128,7 @@ def run_tasks(
         yield from sharing.results(work, here, lost)
 
 
-def _here(work: "Work[JobT, DoneT]", task: Task[JobT], told: Told) -> DoneT:
+def _here(work: "Work[JobT, DoneT]", task: Task[JobT], told: ReportProgress) -> DoneT:
     try:
         return work(task.job, told)
     except RunloreError:

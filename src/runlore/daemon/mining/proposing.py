@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from runlore.daemon.mining.findings import Heard, RunWords
+from runlore.daemon.mining.findings import RunWords, UserWords
 from runlore.domain import limits
 from runlore.domain.detectors.match import Match
 from runlore.domain.errors import Invalid, Refused
@@ -76,7 +76,7 @@ class StoredBefore:
     ended_at: Callable[[RecordId], datetime | None] = _never
     persona_id: PersonaId | None = None
 
-    def binding(self, session_id: SessionId, heard: Heard) -> Binding:
+    def binding(self, session_id: SessionId, heard: UserWords) -> Binding:
         """What a session is bound to, or would be."""
         known = self.sessions.get(session_id)
         if known is not None:
@@ -93,7 +93,7 @@ class StoredBefore:
         )
 
 
-def proposed_statements(heard: Heard, before: StoredBefore, now: datetime) -> tuple[Record, ...]:
+def proposed_statements(heard: UserWords, before: StoredBefore, now: datetime) -> tuple[Record, ...]:
     """The candidates that would be made, those that are shown first before the others."""
     if before.is_paused:
         return ()
@@ -130,7 +130,7 @@ def _sort_by_rank(records: Iterable[Record]) -> tuple[Record, ...]:
 
 @dataclass(kw_only=True)
 class _Made:
-    heard: Heard
+    heard: UserWords
     before: StoredBefore
     now: datetime
     new: list[Record] = field(default_factory=list)

@@ -3,13 +3,13 @@
 from functools import cache
 
 from runlore.daemon.mining.local_transcripts import local_transcripts
-from runlore.daemon.mining.process_pool import Told
+from runlore.daemon.mining.process_pool import ReportProgress
 from runlore.daemon.mining.source_reader import FolderCache, SourceRead, look_up_folder, read_source
 from runlore.domain.runs.transcript import TranscriptSource
 from runlore.ports.transcripts import Transcripts
 
 
-def read_here(source: TranscriptSource, told: Told) -> SourceRead:
+def read_here(source: TranscriptSource, told: ReportProgress) -> SourceRead:
     """Read a source with the readers and the folders of this machine."""
     transcripts, folders = _own()
     return read_source(transcripts, source, folders, told)

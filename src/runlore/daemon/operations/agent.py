@@ -5,7 +5,7 @@ from datetime import datetime
 
 from runlore.daemon.agent.run_follower import RunFollower
 from runlore.daemon.calls.access import may_use, own_session
-from runlore.daemon.calls.idempotency import Call, Done, Kept
+from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, cut, read_cursor
 from runlore.daemon.operations.bound import Bound, operation
@@ -146,7 +146,7 @@ class AgentActs(Bound):
                 tx.approvals.update(after, expected_revision=present.revision)
             return Done(after, name=approval_id)
 
-        def again(kept: Kept) -> Approval:
+        def again(kept: EarlierResult) -> Approval:
             return kept.tx.approvals.get(ApprovalId(kept.name))
 
         call = Call(operation="decide_approval", request=decision, key=decision.idempotency_key)

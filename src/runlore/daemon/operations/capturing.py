@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from runlore.daemon.background.jobs import do_due_jobs
-from runlore.daemon.calls.idempotency import Done, Kept
+from runlore.daemon.calls.idempotency import Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit
 from runlore.daemon.operations.bound import Bound, operation, reasoned_call
@@ -21,7 +21,7 @@ from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.serialization.codec import as_whole
 from runlore.domain.session import SessionId
 from runlore.flow import outcomes
-from runlore.flow.capture.backfill import BackfillSelection, note_owed, owe_captures, to_capture
+from runlore.flow.capture.backfill import BackfillSelection, owe_captures, sync_capture_states, to_capture
 from runlore.flow.capture.remember import prune
 from runlore.flow.capture.sessions import CAPTURE_PAUSED
 from runlore.flow.policies import current_capture, current_run_memory
@@ -51,7 +51,7 @@ class CaptureActs(Bound):
             runs, more = to_capture(tx, wanted)
             owe_captures(tx, self.parts.ids, runs, self.parts.clock.now())
             beyond = 0 if more else _beyond_retention(tx, wanted)
-        note_owed(self.parts.store, self.parts.run_memories, runs)
+        sync_capture_states(self.parts.store, self.parts.run_memories, runs)
         return ops.BackfillAnswer(runs=runs, dry_run=False, more=more, beyond_retention=beyond)
 
     @operation
@@ -137,7 +137,7 @@ def _deletion_episode(deletion: _Deletion, session_id: SessionId | None) -> Draf
     )
 
 
-def _deleted_again(kept: Kept) -> ops.DeletedRunMemories:
+def _deleted_again(kept: EarlierResult) -> ops.DeletedRunMemories:
     """What was answered, from the episode; where nothing was there to delete, none was written."""
     told = kept.records[0].metadata if kept.records else {}
     return ops.DeletedRunMemories(

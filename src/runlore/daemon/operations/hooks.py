@@ -35,7 +35,7 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.serialization.storable_json import make_json_storable
 from runlore.domain.session import Session
 from runlore.domain.text.safe_text import make_storable
-from runlore.flow.capture.importing import told_session
+from runlore.flow.capture.importing import build_imported_session
 from runlore.flow.capture.runs import append_events
 from runlore.flow.capture.sessions import find_binding, is_captured, make_session
 from runlore.ports import operations as ops
@@ -120,7 +120,7 @@ class HookActs(Bound):
             present = tx.sessions.find(session_id)
             if present is not None:
                 return self._require_own(present)
-            made = told_session(
+            made = build_imported_session(
                 session_id,
                 folder,
                 agent=agent.name,

@@ -260,7 +260,7 @@ class LearningActs(Bound):
         origin = filters.origin.strip() if self.caller.scopes is None else ""
         with self.parts.store.snapshot() as snapshot:
             found = revocable(snapshot, filters, self.caller, self.parts.clock.now(), alone=is_clearing)
-            others = by_origin.find_brought(snapshot, origin, alone=is_clearing)
+            others = by_origin.find_origin_items(snapshot, origin, alone=is_clearing)
         if dry_run:
             return answer(items=found, others=others.names, dry_run=True)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from runlore.daemon.calls.access import asks_privately, own_session
-from runlore.daemon.calls.idempotency import Call, Done, Kept
+from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, checked_query, number_of, short_text
 from runlore.daemon.operations.bound import Bound, operation, reasoned_call
@@ -153,7 +153,7 @@ class LibraryActs(Bound):
         def do(tx: Transaction, act: Act) -> Skill:
             asked = askable(name, "skill")
             # One that is gone already is answered as it is: a second call changes nothing.
-            return library.delete(tx, tx.skills.find(asked) or library.get_gone_skill(tx, asked), act)
+            return library.delete(tx, tx.skills.find(asked) or library.get_deleted_skill(tx, asked), act)
 
         return self._act_on_skill(Call(operation="delete_skill", request=name, key=None), do)
 
@@ -161,7 +161,7 @@ class LibraryActs(Bound):
     def restore_skill(self, name: str) -> Skill:
         skill = self._act_on_skill(
             Call(operation="restore_skill", request=name, key=None),
-            lambda tx, act: library.restore(tx, library.get_gone_skill(tx, askable(name, "skill")), act),
+            lambda tx, act: library.restore(tx, library.get_deleted_skill(tx, askable(name, "skill")), act),
         )
         self._tell(self.parts.library.mirror_skips())
         return skill
@@ -339,7 +339,7 @@ def _curate_answer(curation: Curation | None) -> ops.CurateAnswer:
     return ops.CurateAnswer(actions=() if curation is None else curation.actions, curation=curation)
 
 
-def _curated_again(kept: Kept) -> ops.CurateAnswer:
+def _curated_again(kept: EarlierResult) -> ops.CurateAnswer:
     return _curate_answer(next((kept.tx.curations.get(CurationId(name)) for name in kept.numbers), None))
 
 

@@ -13,7 +13,7 @@ from runlore.daemon.calls.access import may_use, own_session, readable_scopes
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, checked_query
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.runs.contexts import given_to, input_of, near_query, reached_scopes
+from runlore.daemon.runs.contexts import gather_context, input_of, near_query, reached_scopes
 from runlore.daemon.runs.run_access import UnstoredRuns, own_run
 from runlore.daemon.search.index_sync import answer_together
 from runlore.daemon.search.query_vector import BUILDING, QueryVector, remark_on
@@ -221,7 +221,7 @@ class ProjectionActs(Bound):
             model=request.model,
             prompt_tokens=request.prompt_tokens,
         )
-        return given_to(self.parts, self.caller, asked, asked_in=session_id).projection
+        return gather_context(self.parts, self.caller, asked, asked_in=session_id).projection
 
     @operation
     def receipt(self, run_id: RunId) -> ops.ReceiptView:

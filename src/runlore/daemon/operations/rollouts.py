@@ -15,7 +15,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.record import RecordId
 from runlore.domain.records.audit import Act
-from runlore.domain.rolling_out import Result
+from runlore.domain.rollouts import Result
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.skills.rollout import Definition, PromotedSkill, RolloutStatus, Runtime, SkillContext

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from runlore.daemon.calls.access import may_use, own_session
-from runlore.daemon.calls.idempotency import Call, Done, Kept
+from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, clean_text, cut, number_of, read_cursor
 from runlore.daemon.operations.bound import Bound, operation
@@ -249,7 +249,7 @@ class RunActs(JournalActs):
             kept = add_artifact(tx, run, artifact)
             return Done(kept, name=kept.artifact_id)
 
-        def again(kept: Kept) -> Artifact:
+        def again(kept: EarlierResult) -> Artifact:
             return kept.tx.runs.get_artifact(ArtifactId(kept.name))
 
         call = Call(operation="add_artifact", request=request, key=request.idempotency_key)
@@ -303,7 +303,7 @@ class RunActs(JournalActs):
             told = ending if is_captured(tx, session) else RunEnding(status=ending.status)
             return Done(self.closing.close(tx, run, told, act), name=run.run_id)
 
-        def again(kept: Kept) -> Closed:
+        def again(kept: EarlierResult) -> Closed:
             return Closed(run=kept.tx.runs.get(RunId(kept.name)), job=None)
 
         call = Call(operation="finish_run", request=request, key=request.idempotency_key)

@@ -1,7 +1,7 @@
 """Running Runlore: policies, capture and jobs."""
 
 from runlore.daemon.background.jobs import queue_enforcing
-from runlore.daemon.calls.idempotency import Call, Done, Kept
+from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain.errors import Conflict, NotFound
@@ -134,7 +134,7 @@ def _document_of(tx: Transaction, current: PolicyRevision, wanted: int) -> JsonO
     )
 
 
-def _revision_again(kept: Kept) -> PolicyRevision:
+def _revision_again(kept: EarlierResult) -> PolicyRevision:
     policy, _, number = kept.name.rpartition("@")
     earlier = [each for each in kept.tx.policies.history(PolicyName(policy)) if each.revision <= int(number)]
     before = earlier[1].policy if len(earlier) > 1 else check_policy(PolicyName(policy), {})

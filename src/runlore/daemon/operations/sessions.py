@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from runlore.daemon.calls.access import own_session, require_bindable
-from runlore.daemon.calls.idempotency import Call, Done, Kept
+from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable, has_others_records
 from runlore.daemon.calls.requests import checked_limit, clean_text, cut, read_cursor
 from runlore.daemon.calls.working_folders import WorkingFolder, unbound_proposal, working_folder
@@ -95,7 +95,7 @@ class SessionActs(RunActs):
             closed = self._end_runs(tx, session, act) if change.ended else ()
             return Done((change_session(tx, session, after, act.at), closed), name=session_id)
 
-        def again(kept: Kept) -> tuple[Session, tuple[Closed, ...]]:
+        def again(kept: EarlierResult) -> tuple[Session, tuple[Closed, ...]]:
             return kept.tx.sessions.get(SessionId(kept.name)), ()
 
         call = Call(operation="change_session", request=change, key=change.idempotency_key)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from runlore.daemon.background.jobs import capture_now, learning_skills
-from runlore.daemon.calls.idempotency import Call, Done, Kept
+from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit, number_of
 from runlore.daemon.mining.source_reader import look_up_folder
@@ -20,7 +20,7 @@ from runlore.domain.guard.entry import without_secret
 from runlore.domain.record import RecordId
 from runlore.domain.records.audit import Act
 from runlore.domain.records.contracts import check_text
-from runlore.domain.runs.imported_entries import check_position, check_told
+from runlore.domain.runs.imported_entries import check_position, check_transcript_run
 from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
 from runlore.domain.statements.ranks import Rank
@@ -52,7 +52,7 @@ class SkillActs(ForgetActs):
     def import_runs(self, request: ops.RunsToImport) -> ops.ImportedRuns:
         _check_source(request.source)
         for run in request.runs:
-            check_told(run)
+            check_transcript_run(run)
         if request.position is not None:
             check_position("position", request.position)
         importing = Importing(
@@ -187,7 +187,7 @@ def _imported_numbers(answer: ops.ImportedRuns) -> dict[str, int]:
     return {**told, **{f"{_BECAUSE}{reason}": number for reason, number in answer.reasons.items()}}
 
 
-def _imported_again(kept: Kept) -> ops.ImportedRuns:
+def _imported_again(kept: EarlierResult) -> ops.ImportedRuns:
     numbers = kept.numbers
     reasons = {
         name.removeprefix(_BECAUSE): number for name, number in numbers.items() if name.startswith(_BECAUSE)
@@ -195,7 +195,7 @@ def _imported_again(kept: Kept) -> ops.ImportedRuns:
     return ops.ImportedRuns(reasons=reasons, **{name: numbers.get(name, 0) for name in _BROUGHT})
 
 
-def _suggested_again(kept: Kept) -> ops.SuggestAnswer:
+def _suggested_again(kept: EarlierResult) -> ops.SuggestAnswer:
     """What was found then, without what was forgotten since."""
     numbers = kept.numbers
     new: list[StoredSuggestion] = []

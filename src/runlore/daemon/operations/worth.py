@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 
-from runlore.daemon.calls.idempotency import Call, Done, Kept
+from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.requests import checked_limit
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import own_run_turn
@@ -79,7 +79,7 @@ class WorthActs(Bound):
             tx.outcomes.put(run, request.outcome)
             return Done(answer, name=run.run_id)
 
-        def again(_kept: Kept) -> ops.OutcomeAnswer:
+        def again(_kept: EarlierResult) -> ops.OutcomeAnswer:
             return answer
 
         call = Call(operation="say_outcome", request=request, key=request.idempotency_key)

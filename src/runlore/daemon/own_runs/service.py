@@ -54,7 +54,7 @@ def conversation(newest_first: Iterable[Exchange], *, tokens_max: int) -> tuple[
     for asked, answered in newest_first:
         if not asked.strip():
             continue
-        exchange = shortened_text(asked), shortened_text(answered)
+        exchange = shorten_text(asked), shorten_text(answered)
         left -= sum(map(estimate, exchange))
         if left < 0:
             break
@@ -74,7 +74,7 @@ class UnstoredConversations:
 
     def add(self, session_id: SessionId, asked: str, answered: str) -> None:
         with self._lock:
-            exchange = shortened_text(asked), shortened_text(answered) or _UNANSWERED
+            exchange = shorten_text(asked), shorten_text(answered) or _UNANSWERED
             exchanges = [*self._kept.pop(session_id, []), exchange]
             self._kept[session_id] = exchanges[-limits.AGENT_HISTORY_RUNS_MAX :]
             while len(self._kept) > _SESSIONS_MAX:
@@ -88,7 +88,7 @@ class UnstoredConversations:
         return conversation(reversed(exchanges), tokens_max=tokens_max)
 
 
-def shortened_text(text: str) -> str:
+def shorten_text(text: str) -> str:
     return excerpt(text.strip(), limits.AGENT_HISTORY_TEXT_CHARS_MAX)
 
 
@@ -100,7 +100,7 @@ _LOOK_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Stopping(threading.Event):
+class StopSignal(threading.Event):
     """What a run is stopped by: somebody cancels it, or its process ends. The first word counts."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class Stopping(threading.Event):
                 self.set()
 
 
-class Handle:
+class RunHandle:
     """One run that this process works: what stops it, and what can be heard of it. One that another run has
     called `has_place` not: its caller does nothing but wait. It `holds_session` while it may still change
     something there."""
@@ -133,7 +133,7 @@ class Handle:
         self.run_id = run_id
         self.session_id = session_id
         self.live = live
-        self.stopping = Stopping()
+        self.stopping = StopSignal()
         self.has_place = False
         self.holds_session = True
 
@@ -168,7 +168,7 @@ class AgentService:
         self._lock = threading.Lock()
         # By the sessions in which a run is about to be opened.
         self._opening: dict[SessionId, RunSlot] = {}
-        self._handles: dict[RunId, Handle] = {}
+        self._handles: dict[RunId, RunHandle] = {}
         self._threads: dict[RunId, threading.Thread] = {}
         self._owed: dict[RunId, Callable[[], None]] = {}
         self._closing = threading.Event()
@@ -217,10 +217,10 @@ class AgentService:
                 hint="wait until one has ended, or cancel one",
             )
 
-    def start(self, run: Run, work: Callable[[Handle], None]) -> Handle:
+    def start(self, run: Run, work: Callable[[RunHandle], None]) -> RunHandle:
         """Work a run in a thread of its own. Where there can be none it is done here, stopped already."""
         run_id = run.run_id
-        handle = Handle(run_id, run.session_id, self.hub.begin(run_id))
+        handle = RunHandle(run_id, run.session_id, self.hub.begin(run_id))
 
         def run_work() -> None:
             try:
@@ -246,7 +246,7 @@ class AgentService:
             run_work()
         return handle
 
-    def find(self, run_id: RunId) -> Handle | None:
+    def find(self, run_id: RunId) -> RunHandle | None:
         with self._lock:
             return self._handles.get(run_id)
 
@@ -375,7 +375,7 @@ class AgentService:
             _log.exception("a step of the runs failed; the next one tries again")
         return False
 
-    def _finish(self, handle: Handle) -> None:
+    def _finish(self, handle: RunHandle) -> None:
         with self._lock:
             self._handles.pop(handle.run_id, None)
             self._threads.pop(handle.run_id, None)

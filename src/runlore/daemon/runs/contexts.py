@@ -94,7 +94,9 @@ def near_query(
     return parts.meaning.query(wanted, is_private=is_private, plainly=plainly, timeout_s=timeout_s)
 
 
-def given_to(parts: Parts, caller: Caller, asked: Input, *, asked_in: SessionId | None) -> PromptContext:
+def gather_context(
+    parts: Parts, caller: Caller, asked: Input, *, asked_in: SessionId | None
+) -> PromptContext:
     """What an input is given. `asked_in` is the stored session that says whether it may be sent on: the
     session itself, or whose child it becomes."""
     near = near_query(parts, caller, asked.text, asked_in)
@@ -118,7 +120,8 @@ def get_ready(parts: Parts, operations: Operations) -> None:
     entry = input_of(ops.NewRun(session_id=nobodys.session_id, request="What did we decide about the tests?"))
     asked = gathering.Input(session=nobodys, scopes=(WORKSPACE,), text=text_of(entry.body), recovers=False)
     found = parts.follower.answer(
-        lambda reading: gathering.gather(reading, asked, families=parts.families, now=now), has_words=True
+        lambda reading: gathering.gather(reading, asked, families=parts.families, now=now),
+        has_words=True,
     )
     gathering.assemble_prompt(found, parts.run_memories)
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from runlore.daemon.calls.access import keeps, own_session
-from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls, Kept
+from runlore.daemon.calls.idempotency import Call, Done, EarlierResult, IdempotentCalls
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import clean_text
 from runlore.daemon.parts import Parts
 from runlore.daemon.private_runs import PRIVATE_PREFIX
 from runlore.daemon.runs.contexts import (
     ForgottenMeanwhile,
-    given_to,
+    gather_context,
     input_of,
     reached_scopes,
     sections_again,
@@ -130,7 +130,7 @@ class RunOpening:
             run_id=run_id,
             recovers=self.recovers,
         )
-        return given_to(self.parts, self.caller, asked, asked_in=asked_in).offer(self.skills)
+        return gather_context(self.parts, self.caller, asked, asked_in=asked_in).offer(self.skills)
 
     def _open_stored(self, opening: "_Opening", session: Session) -> Opened:
         stale: tuple[RunId, ...] = ()
@@ -156,7 +156,7 @@ class RunOpening:
             stale, is_new = self._take_effect(tx, run, opening.given), True
             return Done(ops.RunView(run=run, request=opening.text, sections=sections), name=run_id)
 
-        def again(kept: Kept) -> ops.RunView:
+        def again(kept: EarlierResult) -> ops.RunView:
             return opening.again(kept.tx, kept.tx.runs.get(RunId(kept.name)))
 
         acting = IdempotentCalls(store=self.parts.store, clock=self.parts.clock, caller=self.caller)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from runlore.flow.prompt_context.feeds import Feed
-    from runlore.flow.prompt_context.search import Told
+    from runlore.flow.prompt_context.search import Synced
     from runlore.ports.index import Index
     from runlore.ports.store import Snapshot, Store, StorePosition
 
@@ -67,7 +67,7 @@ class IndexSync:
         self.lock = threading.Lock()
         self._index: Index | None = None
         self._position: StorePosition | None = None
-        self._latest: Told = frozenset()
+        self._latest: Synced = frozenset()
         # Told already, and changed by the count all the same: a long transaction holds the position back.
         self._known = 0
         self._unsaved = 0

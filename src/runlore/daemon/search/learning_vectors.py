@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from runlore.daemon.search.embedding_backend import Backend, BackendState, TextRedaction
     from runlore.domain.record import JsonObject, Record
-    from runlore.flow.prompt_context.search import Told
+    from runlore.flow.prompt_context.search import Synced
     from runlore.ports.clock import Clock
     from runlore.ports.embedder import DenseIndex, Vector
     from runlore.ports.store import Collections, Snapshot, Store, StorePosition
@@ -75,7 +75,7 @@ class LearningVectors:
         # How far was followed, and up to where nothing waits for a vector.
         self._position: StorePosition | None = None
         self._covered: StorePosition | None = None
-        self._latest: Told = frozenset()
+        self._latest: Synced = frozenset()
         self._pending: dict[RecordId, None] = {}
         self._aside: dict[RecordId, datetime] = {}
         self._unsaved = 0

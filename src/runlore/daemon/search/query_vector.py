@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from runlore.domain.record import RecordId
     from runlore.domain.search.ranking import Similarities
-    from runlore.flow.prompt_context.vector_search import Near
+    from runlore.flow.prompt_context.vector_search import VectorQuery
     from runlore.ports.embedder import DenseIndex, Vector
 
 PAST = "a past moment is searched by words alone"
@@ -41,7 +41,7 @@ class QueryVector:
         self._took_part = False
 
     @property
-    def near(self) -> Near | None:
+    def near(self) -> VectorQuery | None:
         """This query where it has a vector; without one nothing is any different from words alone."""
         return None if self._vectors is None or self._vector is None else self
 

@@ -30,7 +30,7 @@ from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.skill import SkillId
 from runlore.domain.taint import Provenance
-from runlore.flow.skills.library import every_skill, latest_gone, take_in, text_of
+from runlore.flow.skills.library import every_skill, find_latest_deleted, take_in, text_of
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.skill_files import FileStanding, SkillFile
 
@@ -260,7 +260,7 @@ class FileSync:
                 )
             if known is None and differing.difference is FileDifference.EDITED:
                 # What somebody edited was a skill that is gone by now: whose words it has is known.
-                known = latest_gone(tx, differing.name)
+                known = find_latest_deleted(tx, differing.name)
                 if known is not None and is_cut(read, known):
                     raise Invalid(
                         f"the file of skill {differing.name} is the beginning of one that is gone",

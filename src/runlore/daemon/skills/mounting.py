@@ -307,7 +307,7 @@ def files_of(skills: Iterable[Skill]) -> dict[str, str]:
     return {skill.name: _file_of(skill) for skill in skills if skill.is_usable}
 
 
-def not_brought_along(state_root: str, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def list_uncopied_files(state_root: str, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """What lies beside the SKILL.md of these skills in the skill root, and is in no copy, by name."""
     beside = {name: files_beside(os.path.join(state_root, FOLDER, name)) for name in names}
     return {name: files for name, files in beside.items() if files}

@@ -16,7 +16,7 @@ from runlore.flow.skills.promoted_use import list_shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from runlore.domain import rolling_out
+    from runlore.domain import rollouts
     from runlore.domain.capability import Capabilities
     from runlore.domain.session import SessionId
     from runlore.domain.skill import SkillDocument, SkillId
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runlore.ports.index import SkillSearch
     from runlore.ports.store import Collections
 else:
-    rolling_out = LazyModule("runlore.domain.rolling_out")
+    rollouts = LazyModule("runlore.domain.rollouts")
     skill_search = LazyModule("runlore.flow.prompt_context.skill_search")
 
 # Of so many kinds of sessions it is kept what they may use.
@@ -88,7 +88,7 @@ class ActiveSkills:
         """Those in canary that a session sees, and may use."""
         if session_id is None or not self.canary:
             return {}
-        seen = (each for each in self.canary if rolling_out.in_canary(each, session_id))
+        seen = (each for each in self.canary if rollouts.in_canary(each, session_id))
         skills = (as_skill(each) for each in seen if capabilities.allows_skill(each.name))
         return {skill.skill_id: skill for skill in skills}
 

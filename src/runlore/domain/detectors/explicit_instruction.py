@@ -135,7 +135,7 @@ _ENDING = _words(
 )
 
 
-def find_asked_name(behind: str) -> str:
+def find_requested_name(behind: str) -> str:
     """The name in what follows the phrase of a request; empty where none is asked for."""
     text = behind[:_READ_CHARS_MAX]
     sentence = _sentence(text)
@@ -234,7 +234,8 @@ def instructions_in(said: str) -> Iterator[Instruction]:
             yield Instruction(
                 start=phrase.start(),
                 end=phrase.end(),
-                name=find_asked_name(said[_name_from(phrase) :]) or find_asked_name(said[phrase.end() :]),
+                name=find_requested_name(said[_name_from(phrase) :])
+                or find_requested_name(said[phrase.end() :]),
                 closes_task=phrase[0].lower().startswith(("save", "turn", "make th", "make it"))
                 and len(said[: phrase.start()].split()) >= TASK_WORDS_MIN,
             )

@@ -14,7 +14,7 @@ from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.runs.journal import EventType, text_of, words_of
 from runlore.domain.taint_sources.addresses import ReadingBudget, source_name
 from runlore.domain.taint_sources.calls import (
-    paths_brought,
+    list_outside_paths,
     paths_shown,
     paths_written,
     prints_outside,
@@ -85,7 +85,7 @@ class OutsideTexts:
         for path in paths_shown(name, arguments):
             if isinstance(call_id, str):
                 self._reading.setdefault(call_id, []).extend(fingerprint_place(path, self._place.folder))
-        for path, source in paths_brought(name, arguments, self._place.folder):
+        for path, source in list_outside_paths(name, arguments, self._place.folder):
             found = self.outside.setdefault(source_name(source), set())
             found.add(fingerprint_path(path, self._place.folder))
         for path in paths_written(name, arguments):

@@ -69,7 +69,7 @@ class Candidate:
         return (self.score or 0) > self.meaning
 
 
-def eligible(
+def filter_eligible(
     candidates: Iterable[Candidate], now: datetime, *, overruled: Collection[RecordId] = ()
 ) -> list[Candidate]:
     found = list(candidates)

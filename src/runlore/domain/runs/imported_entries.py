@@ -107,7 +107,7 @@ def _name(value: JsonValue) -> str:
     return kept if isinstance(kept, str) else _UNTOLD
 
 
-def check_told(run: ToldRun) -> None:
+def check_transcript_run(run: ToldRun) -> None:
     """Refuse a run that tells more than is kept; Invalid (`transcript.field`) names the field."""
     for field, chars_max in _CHARS_MAX.items():
         _check_length(field, getattr(run, field), chars_max)

@@ -97,7 +97,7 @@ def procedure_digests(skill: Skill) -> tuple[str, ...]:
     return (*map(procedure_digest, patterns), _digest(Kind.PROCEDURE, skill.skill_id))
 
 
-def is_told_by(episode: Record, other: Record) -> bool:
+def states_same(episode: Record, other: Record) -> bool:
     """Whether two episodes tell of the same finding."""
     is_alike = episode.kind is other.kind
     return is_alike and semantic_key(episode.summary) == semantic_key(other.summary)

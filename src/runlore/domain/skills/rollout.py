@@ -1,7 +1,7 @@
 """Promoted procedures: what one says, where its rollout stands, and what was seen of it on the way.
 
 This module holds the values and the table of legal moves. What guards a move, and what each makes of a
-promoted skill, is `domain.rolling_out`.
+promoted skill, is `domain.rollouts`.
 """
 
 from datetime import datetime

@@ -141,7 +141,7 @@ def harms(command: StepCommand) -> bool:
     return takes_away(command) or loosens(command)
 
 
-def goes_around(command: StepCommand) -> bool:
+def bypasses_checks(command: StepCommand) -> bool:
     """Whether it leaves a project's own settings or checks out."""
     return not _AROUND.isdisjoint(word.text for word in words_of(command.text))
 

@@ -14,7 +14,7 @@ from runlore.domain.detectors.toolchains import is_everyday
 from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.bodies import body_of, description_of, trigger_of
 from runlore.domain.suggesting.fixes import is_fix, put_right_as_usual, usual_remedy
-from runlore.domain.suggesting.harm import goes_around, loosens, takes_away
+from runlore.domain.suggesting.harm import bypasses_checks, loosens, takes_away
 from runlore.domain.suggesting.markdown import visible
 from runlore.domain.suggesting.naming import choose_name, unique_name
 from runlore.domain.suggesting.one_off_values import is_own
@@ -333,7 +333,7 @@ def _parts(match: Match, written: Written) -> Iterator[ScorePart]:
         yield ScorePart(reason="the error is about the command", points=15)
     lines = written.lines[1:] if is_fix(match) else written.lines
     commands = [command for line in lines for command in line.commands]
-    if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION and any(map(goes_around, commands)):
+    if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION and any(map(bypasses_checks, commands)):
         yield ScorePart(reason="it goes around what the project has set up", points=-30)
     if is_fix(match) and any(map(loosens, commands)):
         yield ScorePart(reason="it lets everybody write", points=-100)

@@ -27,7 +27,7 @@ from runlore.domain.detectors.purpose_groups import ASKED, SETTING, is_reading, 
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command
 from runlore.domain.detectors.toolchains import is_everyday, is_task
 from runlore.domain.suggesting.fixes import put_right_as_usual
-from runlore.domain.suggesting.harm import goes_around, loosens, takes_away
+from runlore.domain.suggesting.harm import bypasses_checks, loosens, takes_away
 from runlore.domain.suggesting.one_off_values import is_temporary
 from runlore.domain.suggesting.plans import plan_steps
 
@@ -140,7 +140,7 @@ def _is_unsafe(step: Step) -> bool:
     return any(
         takes_away(command)
         or loosens(command)
-        or goes_around(command)
+        or bypasses_checks(command)
         or any(map(is_temporary, command.values[:1]))
         for command in step.commands
     )

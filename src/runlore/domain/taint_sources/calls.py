@@ -22,11 +22,11 @@ from runlore.domain.taint_sources.addresses import (
 )
 from runlore.domain.taint_sources.commands import (
     ENVIRONMENT,
-    is_untold,
+    describe_unknown,
+    is_computed_program,
     named_address,
     outside_of_command,
     plain_name,
-    untold,
 )
 from runlore.domain.taint_sources.kinds import ANYWHERE, Brings, Reading, WorkPlace
 from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path
@@ -182,11 +182,11 @@ def _of_feeding(command: ShellCommand, before: ShellCommand | None) -> Iterator[
         return
     feeds = before is not None and (before.pipeline, before.place + 1) == (command.pipeline, command.place)
     if before is None or not feeds:
-        yield untold(program)
+        yield describe_unknown(program)
     elif before.program in _PRINTING:
         yield from outside_of_text(program, " ".join(before.arguments))
     elif before.program != "cat" or not (before.arguments or before.reads):
-        yield untold(program)
+        yield describe_unknown(program)
 
 
 def _resolve(command: ShellCommand, variables: Mapping[str, Sequence[str]]) -> Iterator[ShellCommand]:
@@ -207,7 +207,7 @@ def _variables(text: str) -> Mapping[str, Sequence[str]]:
     unclear = {word for line in _SETTING.findall(text) for word in _NAME.findall(line)}
     for name, value in _ASSIGNED.findall(text):
         plain = value.strip("'\"").split()
-        if not plain or is_untold(plain[0]):
+        if not plain or is_computed_program(plain[0]):
             unclear.add(name)
         if value not in values.setdefault(name, []):
             values[name].append(value.strip("'\""))
@@ -279,7 +279,7 @@ def paths_written(name: str, arguments: JsonValue) -> Iterator[str]:
         yield from command.arguments if command.program == "tee" else ()
 
 
-def paths_brought(name: str, arguments: JsonValue, folder: str = "") -> Iterator[tuple[str, str]]:
+def list_outside_paths(name: str, arguments: JsonValue, folder: str = "") -> Iterator[tuple[str, str]]:
     """The files and folders that a call brings from outside without showing them, each with its source: what
     a download, a clone or a copy is told to make."""
     piped = ""
@@ -402,7 +402,9 @@ def _of_script(text: str, budget: ReadingBudget, *, is_typed: bool) -> Iterator[
     if not (found and is_typed):
         # A program text that calls tools is no script: what of it cannot be told as one says nothing.
         is_code = bool(calls) and is_typed
-        found += tuple(each for each in outside_of_script(text, budget) if not (is_code and each == untold()))
+        found += tuple(
+            each for each in outside_of_script(text, budget) if not (is_code and each == describe_unknown())
+        )
     if is_typed and not calls and not found:
         found = tuple(outside_of_text("what was typed", text))
     yield from found
@@ -419,7 +421,7 @@ def _of_program_text(text: str, calls: Sequence[str], budget: ReadingBudget) -> 
     for inner in commands:
         yield from outside_of_script(inner, budget)
     if len(commands) < sum(map(runs_commands, calls)):
-        yield untold()
+        yield describe_unknown()
 
 
 def _inner_commands(text: str) -> list[str]:

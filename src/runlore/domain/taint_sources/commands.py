@@ -174,7 +174,7 @@ def outside_of_command(
     return tuple(_of_command(command, budget or ReadingBudget.of_call(), depth=depth))
 
 
-def untold(name: str = "") -> Reading:
+def describe_unknown(name: str = "") -> Reading:
     """The reading of a command of which nobody can tell what it runs."""
     return (f"{UNTOLD}: {name}" if name else UNTOLD), _UNTOLD
 
@@ -194,7 +194,7 @@ def plain_name(program: str) -> str:
 
 
 @lru_cache(maxsize=REMEMBERED_PROGRAMS)
-def is_untold(program: str) -> bool:
+def is_computed_program(program: str) -> bool:
     """Whether a program's name is made up only when the command runs."""
     if program in _KEYWORDS or program.startswith("(("):
         return False
@@ -205,8 +205,8 @@ def _of_command(command: ShellCommand, budget: ReadingBudget, *, depth: int) -> 
     if not budget.spend_command(len(command.arguments)):
         yield MORE_THAN_IS_READ
         return
-    if is_untold(command.program):
-        yield untold()
+    if is_computed_program(command.program):
+        yield describe_unknown()
     program = plain_name(command.program)
     if program in _ONLY_FILES:
         yield from _of_files(program, command)
@@ -264,7 +264,7 @@ def _git_of_others(command: ShellCommand) -> Reading | None:
     plain = _GIT_SETTINGS.sub("", "\0".join(("", *command.arguments))).split("\0")[1:]
     called = next((word for word in plain if not word.startswith("-")), "help")
     if called not in GIT_WORDS:
-        return untold(f"git {called}")
+        return describe_unknown(f"git {called}")
     if called == "tag" and any(word.startswith(("-n", "--format")) for word in plain):
         return "git tag", _HISTORY
     if called in ("diff", "difftool", "range-diff") and any(map(_ELSEWHERE.search, plain)):
@@ -340,15 +340,15 @@ def _of_texts(program: str, command: ShellCommand) -> Iterator[Reading]:
     if command.given and program in INTERPRETERS:
         yield from outside_of_text(program, command.given)
     if program == "sed" and any(map(_SED_RUNS.search, _sed_scripts(words))):
-        yield untold("sed")
+        yield describe_unknown("sed")
     if program == "tar" and any("-command" in word or "exec=" in word for word in words):
-        yield untold("tar")
+        yield describe_unknown("tar")
     runs_files = program in SHELLS or program in INTERPRETERS or program in ("source", ".")
     if program in SHELLS and any(map(_EXPANDED.search, words[1:])) and "-c" in words:
         # The script that it is given is made up only then: it has no command yet.
-        yield untold(program)
+        yield describe_unknown(program)
     if runs_files and any(word.startswith(("<(", "/dev/stdin", "/dev/fd")) for word in words[:2]):
-        yield untold(program)
+        yield describe_unknown(program)
 
 
 def _sed_scripts(words: Sequence[str]) -> Sequence[str]:
@@ -411,7 +411,7 @@ def _of_inner(program: str, command: ShellCommand, budget: ReadingBudget, *, dep
             if (" " in script.strip() or program == "alias") and script:
                 yield from _of_inner_script(script, budget, depth=depth)
     if len(starts) > STARTS_MAX:
-        yield untold(program)
+        yield describe_unknown(program)
     for start in starts[:STARTS_MAX]:
         yield from _of_inner_words(words[start:], budget, depth=depth)
 
@@ -423,7 +423,7 @@ def _begins_command(word: str) -> bool:
 
 def _of_inner_words(words: Sequence[str], budget: ReadingBudget, *, depth: int) -> Iterator[Reading]:
     if depth >= DEPTH_MAX:
-        yield untold(words[0])
+        yield describe_unknown(words[0])
         return
     script = script_of_words(words)
     for each in script.commands:
@@ -434,7 +434,7 @@ def _of_inner_words(words: Sequence[str], budget: ReadingBudget, *, depth: int) 
 
 def _of_inner_script(text: str, budget: ReadingBudget, *, depth: int) -> Iterator[Reading]:
     if depth >= DEPTH_MAX:
-        yield untold()
+        yield describe_unknown()
         return
     if not budget.spend_chars(len(text)):
         yield MORE_THAN_IS_READ

@@ -48,7 +48,7 @@ def owe_captures(tx: Transaction, ids: Ids, run_ids: tuple[RunId, ...], at: date
         tx.pointers.set_capture(run_id, CaptureState.PENDING)
 
 
-def note_owed(store: Store, memories: RunMemories, run_ids: Sequence[RunId]) -> None:
+def sync_capture_states(store: Store, memories: RunMemories, run_ids: Sequence[RunId]) -> None:
     """Copy into memories what their pointers say by now: a worker may have captured a run already.
 
     It is looked at again behind the copy. Whoever captures the run after that copies what came of it later

@@ -193,7 +193,7 @@ def _store_run(
     if is_new_session:
         make_session(
             tx,
-            told_session(
+            build_imported_session(
                 imported.session_id,
                 bringing.folder(imported),
                 agent=imported.agent.value,
@@ -260,7 +260,7 @@ def _end(run: Run, imported: ToldRun, at: datetime, bringing: ImportContext) -> 
     return replace(ended, memory=MemoryState.PENDING if is_kept else MemoryState.NONE)
 
 
-def told_session(
+def build_imported_session(
     session_id: SessionId, folder: KnownFolder, *, agent: str, title: str, by: Caller, at: datetime
 ) -> Session:
     """A session of another agent, as its transcript or its hooks tell it. Where its folder says no, nothing

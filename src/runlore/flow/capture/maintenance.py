@@ -25,12 +25,12 @@ from runlore.domain.session import SessionId
 from runlore.flow.capture.remember import Remembering, build_counters, prune
 from runlore.flow.capture.session_lock import (
     Beat,
-    Hold,
+    LeaseCheck,
+    check_no_lease,
     run_turn,
     run_turn_if_any,
     session_turn,
     skip_beat,
-    unheld,
 )
 from runlore.flow.policies import current_retention, current_run_memory
 from runlore.flow.queueing import queue
@@ -105,7 +105,7 @@ class Maintenance:
     remembering: Remembering
     report: Report
     beat: Beat = skip_beat
-    hold: Hold = unheld
+    hold: LeaseCheck = check_no_lease
 
     def settle_owed(self) -> None:
         after: RunId | None = None
@@ -352,7 +352,7 @@ class Retention:
     store: Store
     now: datetime
     beat: Beat = skip_beat
-    hold: Hold = unheld
+    hold: LeaseCheck = check_no_lease
     left: Callable[[Corrupt], None] = in_silence
 
     def enforce(self) -> RetentionPolicy:

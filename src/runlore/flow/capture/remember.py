@@ -28,7 +28,7 @@ from runlore.flow.policies import current_capture, current_policy, current_run_m
 from runlore.flow.queueing import queue
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
-from runlore.ports.run_memories import Owed, RunMemories
+from runlore.ports.run_memories import MemoryTerms, RunMemories
 from runlore.ports.store import Collections, Store, Transaction
 
 STORE_BUSY = "store.busy"
@@ -81,7 +81,7 @@ class Remembering:
             run = snapshot.runs.find(run_id)
             policy = current_policy(snapshot, PolicyName.RUN_MEMORY)
             built = _build_memory(snapshot, run, run_memory_policy(policy.policy), now)
-        owed = Owed(policy_revision=policy.revision, job=job)
+        owed = MemoryTerms(policy_revision=policy.revision, job=job)
         if built is not None:
             self.memories.put(built.memory, owed)
         try:
@@ -92,12 +92,12 @@ class Remembering:
             # Nothing was written: whoever stood in the way is done, and asking the caller would be idle.
             return self._write(run_id, built, owed)
 
-    def _write(self, run_id: RunId, built: Remembered | None, owed: Owed) -> tuple[RunId, ...] | None:
+    def _write(self, run_id: RunId, built: Remembered | None, owed: MemoryTerms) -> tuple[RunId, ...] | None:
         with self.store.transaction() as tx:
             return self._write_settled(tx, run_id, built, owed)
 
     def _write_settled(
-        self, tx: Transaction, run_id: RunId, built: Remembered | None, owed: Owed
+        self, tx: Transaction, run_id: RunId, built: Remembered | None, owed: MemoryTerms
     ) -> tuple[RunId, ...] | None:
         """Settle what is owed: the memories that have to go now, this one where nobody owes it any more; None
         where the policy is not that of the memory any more."""

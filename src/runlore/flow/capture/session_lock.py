@@ -13,16 +13,16 @@ from runlore.ports.store import Transaction
 
 # Told between two steps of long work, so that whoever does it can say that it is still alive.
 Beat = Callable[[], None]
-# Asked in a transaction of long work: it raises where somebody else has taken the work over.
-Hold = Callable[[Transaction], None]
+# Called in a transaction of long work: it raises where the lease has ended and another worker has the work.
+LeaseCheck = Callable[[Transaction], None]
 
 
 def skip_beat() -> None:
     """A heartbeat for work that nobody watches."""
 
 
-def unheld(_tx: Transaction) -> None:
-    """The hold of work that nobody can take over."""
+def check_no_lease(_tx: Transaction) -> None:
+    """The check of work that nobody can take over: it never loses a lease."""
 
 
 def session_turn(tx: Transaction, session_id: SessionId) -> Session:

@@ -27,7 +27,7 @@ _WAITING = frozenset({SuggestionState.WAITING})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Brought:
+class OriginItems:
     """The suggestions that wait, and the skills, that have an origin among their sources; with `alone` those
     that nothing else marks."""
 
@@ -41,7 +41,7 @@ class Brought:
         suggestions = (f"suggestion {each.suggestion.name}" for each in self.suggestions)
         return (*suggestions, *(f"skill {each.name}" for each in self.skills))
 
-    def narrow(self, suggestions: Iterable[StoredSuggestion], skills: Iterable[Skill]) -> "Brought":
+    def narrow(self, suggestions: Iterable[StoredSuggestion], skills: Iterable[Skill]) -> "OriginItems":
         """Those of these that it is about."""
         return replace(
             self,
@@ -68,15 +68,15 @@ def rests_alone(provenance: Provenance, origin: str) -> bool:
     return provenance.tainted and {*map(origin_in, provenance.sources)} == {origin}
 
 
-def find_brought(collections: Collections, origin: str, *, alone: bool) -> Brought:
+def find_origin_items(collections: Collections, origin: str, *, alone: bool) -> OriginItems:
     """What an origin brought; nothing where none is named."""
-    brought = Brought(origin=origin, alone=alone)
+    brought = OriginItems(origin=origin, alone=alone)
     if not origin:
         return brought
     return brought.narrow(every_suggestion(collections, states=_WAITING), every_skill(collections))
 
 
-def take_turns(tx: Transaction, scopes: Iterable[Scope], found: Brought) -> Brought:
+def take_turns(tx: Transaction, scopes: Iterable[Scope], found: OriginItems) -> OriginItems:
     """Lock these scopes and what was found until the transaction ends; what was found, as it is now."""
     if not found.origin:
         tx.lock({*scopes})
@@ -90,7 +90,7 @@ def take_turns(tx: Transaction, scopes: Iterable[Scope], found: Brought) -> Brou
     )
 
 
-def take_back(tx: Transaction, brought: Brought, act: Act) -> Brought:
+def take_back(tx: Transaction, brought: OriginItems, act: Act) -> OriginItems:
     """Skip the suggestions, with what they proposed, and delete the skills. The caller has the turns."""
     suggestions = []
     for stored in brought.suggestions:
@@ -100,7 +100,7 @@ def take_back(tx: Transaction, brought: Brought, act: Act) -> Brought:
     return replace(brought, suggestions=tuple(suggestions), skills=skills)
 
 
-def clear(tx: Transaction, brought: Brought, act: Act) -> Brought:
+def clear(tx: Transaction, brought: OriginItems, act: Act) -> OriginItems:
     """Take the marks away, and keep the sources. The caller has the turns."""
     suggestions = tuple(_clear_suggestion(tx, each, act) for each in brought.suggestions)
     skills = tuple(

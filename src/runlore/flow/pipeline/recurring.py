@@ -49,7 +49,7 @@ _LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeardMessages:
+class RecentMessages:
     """What was said, oldest first, and the sessions that it was said in."""
 
     said: tuple[UserMessage, ...]
@@ -84,7 +84,7 @@ class Recurring:
             if job is not None:
                 tx.jobs.finish(job)
 
-    def _settle(self, tx: Transaction, statement: OwnStatement, heard: HeardMessages) -> None:
+    def _settle(self, tx: Transaction, statement: OwnStatement, heard: RecentMessages) -> None:
         """Write what is new of a statement. The caller has the turn of its scope."""
         if current_capture(tx).own_words is OwnWords.OFF or not _is_allowed(tx, statement, heard):
             return
@@ -96,7 +96,7 @@ class Recurring:
             self._amend(tx, known, statement, act)
 
     def _propose(
-        self, tx: Transaction, statement: OwnStatement, heard: HeardMessages, act: Act
+        self, tx: Transaction, statement: OwnStatement, heard: RecentMessages, act: Act
     ) -> Record | None:
         """Propose it; where a record of its scope says the same already, that one is the answer."""
         first = statement.said[0]
@@ -133,7 +133,7 @@ def _select_proposable(collections: Collections, found: Sequence[OwnStatement]) 
 
 
 def _scopes_of_news(
-    collections: Collections, statement: OwnStatement, heard: HeardMessages
+    collections: Collections, statement: OwnStatement, heard: RecentMessages
 ) -> frozenset[Scope]:
     """The scopes in which something is to be written for a statement, as it looks from outside a transaction;
     none where nothing is."""
@@ -145,12 +145,12 @@ def _scopes_of_news(
     return frozenset() if add_session_evidence(known, statement) == known else frozenset({known.scope})
 
 
-def _scope(statement: OwnStatement, heard: HeardMessages) -> Scope:
+def _scope(statement: OwnStatement, heard: RecentMessages) -> Scope:
     names = {said.session_id for said in statement.said}
     return scope_of(statement.scope, [heard.sessions[name].binding for name in names])
 
 
-def _is_allowed(collections: Collections, statement: OwnStatement, heard: HeardMessages) -> bool:
+def _is_allowed(collections: Collections, statement: OwnStatement, heard: RecentMessages) -> bool:
     """Whether all that it rests on may still be learned from: nothing of it was forgotten meanwhile."""
     runs = collections.runs.get_many([said.run_id for said in statement.said])
     sessions = {said.session_id for said in statement.said}
@@ -192,7 +192,7 @@ def add_session_evidence(known: Record, statement: OwnStatement) -> Record:
     )
 
 
-def hear(collections: Collections, persona_id: PersonaId | None, beat: Beat = skip_beat) -> HeardMessages:
+def hear(collections: Collections, persona_id: PersonaId | None, beat: Beat = skip_beat) -> RecentMessages:
     """The latest messages of a persona, or of the sessions without one; and what was said in refusing, as
     far as it waits for review."""
     sessions: dict[SessionId, Session | None] = {}
@@ -217,7 +217,7 @@ def hear(collections: Collections, persona_id: PersonaId | None, beat: Beat = sk
         beat()
     refusals = (each for each in _refusals(collections) if is_theirs(each.session_id))
     known = {name: session for name, session in sessions.items() if session is not None}
-    return HeardMessages(said=(*refusals, *reversed(said[: limits.RECURRING_MESSAGES_MAX])), sessions=known)
+    return RecentMessages(said=(*refusals, *reversed(said[: limits.RECURRING_MESSAGES_MAX])), sessions=known)
 
 
 def find_persona_repeats(collections: Collections, persona_id: PersonaId | None) -> Repeats:

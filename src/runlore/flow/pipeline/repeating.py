@@ -27,9 +27,9 @@ from runlore.domain.skills.repetition import (
     finding_of,
     finding_of_note,
     is_repeated,
-    is_told_by,
     scope_of,
     scope_of_suggestion,
+    states_same,
     workflow_of,
     workflow_of_skill,
 )
@@ -142,7 +142,7 @@ def propose_finding(tx: Transaction, ids: Ids, episode: Record, act: Act) -> Non
     workspace_turn(tx, episode.scope, scope_of([_project_of(tx, episode.scope)]))
     where = RecordFilter(kinds=frozenset({episode.kind}), states=frozenset({State.ACTIVE}), now=act.at)
     recent = tx.records.page(where, limit=limits.LIST_LIMIT_MAX)
-    alike = [each for each in recent if is_told_by(each, episode)][: limits.EVIDENCE_REFS_MAX]
+    alike = [each for each in recent if states_same(each, episode)][: limits.EVIDENCE_REFS_MAX]
     if len(alike) >= limits.REPEATED_SESSIONS_MIN:
         scopes = {each.scope for each in alike}
         scope = episode.scope if len(scopes) == 1 else _scope_of_all(tx, scopes)

@@ -42,7 +42,7 @@ from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.neighbours import surroundings
 from runlore.flow.pipeline.reviewing import ROUNDS_MAX, evidence_sources, moving
 from runlore.flow.policies import learning_in_force
-from runlore.flow.publish.decide import refuse_expired, stand_beside
+from runlore.flow.publish.decide import link_both_hold, refuse_expired
 from runlore.flow.publish.promote_tier import amend, escalate, is_raisable, may_raise, raise_tier
 from runlore.flow.review.verification import support_for, witnesses
 from runlore.ports.clock import Clock
@@ -227,7 +227,7 @@ def verify(tx: Transaction, record: Record, act: Act, *, support: Support, vouch
     if hidden_because(record, act.at) is not None and hidden_because(after, act.at) is None:
         for obstacle in raise_obstacles(record, around, act.at, both_hold=vouching.both_hold):
             raise Conflict(obstacle.sentence, code=obstacle.code, hint=obstacle.hint)
-    tx.write(stand_beside(beside, record, act))
+    tx.write(link_both_hold(beside, record, act))
     return record if after == record else amend(tx, record, after, act)
 
 

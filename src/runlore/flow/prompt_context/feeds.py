@@ -13,7 +13,7 @@ from runlore.domain.record import JsonValue, Kind, Record, RecordId, State, Stat
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.flow.policies import current_run_memory
-from runlore.flow.prompt_context.recovered_runs import remade
+from runlore.flow.prompt_context.recovered_runs import rebuild_memories
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Snapshot, StorePosition
 
@@ -70,7 +70,9 @@ class RunFeed:
     ) -> Iterator[IndexChange]:
         stored = tuple(run.run_id for run in runs if run.memory is MemoryState.STORED)
         memories = dict(self._run_memories.get_many(stored)) if stored else {}
-        memories |= {memory.run_id: memory for memory in remade(snapshot, runs, current_run_memory(snapshot))}
+        memories |= {
+            memory.run_id: memory for memory in rebuild_memories(snapshot, runs, current_run_memory(snapshot))
+        }
         for run in runs:
             memory = memories.get(run.run_id)
             if isinstance(memory, RunMemory) and memory.session_id == run.session_id:

@@ -18,8 +18,8 @@ from runlore.domain.prompts.projection import LearnedEntry
 from runlore.domain.prompts.selection import (
     Candidate,
     content_score,
-    eligible,
     entry_of,
+    filter_eligible,
     order_candidates,
     query_of,
     shadowed_by,
@@ -42,7 +42,7 @@ from runlore.flow.prompt_context.scope_view import Analysed
 from runlore.flow.prompt_context.search import FoundRecord, SearchSnapshot
 from runlore.flow.prompt_context.vector_search import (
     NEAREST_MAX,
-    Near,
+    VectorQuery,
     among,
     by_id,
     fuse_candidates,
@@ -104,7 +104,7 @@ def list_standing(
         )
     found = reading.page(standing_in(scopes, now), limit=STANDING_RULES_MAX * len(scopes))
     lost = find_overruled(reading, found, scopes, now)
-    seen = eligible((Candidate(record=each) for each in found), now, overruled=lost)
+    seen = filter_eligible((Candidate(record=each) for each in found), now, overruled=lost)
     return tuple(map(entry_of, order_candidates(seen, scopes)))
 
 
@@ -142,7 +142,7 @@ def _find_learnings(
             found = _take_scored(views, asked, entries_max)
         elif few is not None:
             lost = _find_overruled(reading, few, scopes, now)
-            seen = eligible(_one_by_one(few, asked), now, overruled=lost)
+            seen = filter_eligible(_one_by_one(few, asked), now, overruled=lost)
             found = _take_first(order_candidates(seen, scopes), entries_max)
         else:
             held = scopes if views is None else views.scopes
@@ -182,7 +182,7 @@ def all_learned(
             each for scope in scopes for each in _list_newest(reading, frozenset({scope}), now)[:_LISTED_MAX]
         ]
     lost = _find_overruled(reading, records, scopes, now)
-    found = eligible((Candidate(record=each.record) for each in records), now, overruled=lost)
+    found = filter_eligible((Candidate(record=each.record) for each in records), now, overruled=lost)
     return replace(_take_first(order_candidates(found, scopes), entries_max), standing=standing)
 
 
@@ -223,13 +223,13 @@ def _all_visible(
         return list(views.score(asked, most=len(visible), named=0).best), by_id(visible)
     if few is None:
         return None
-    found = order_candidates(eligible(_one_by_one(few, asked), where.now, overruled=lost), scopes)
-    seen = eligible((Candidate(record=each.record) for each in few), where.now, overruled=lost)
+    found = order_candidates(filter_eligible(_one_by_one(few, asked), where.now, overruled=lost), scopes)
+    seen = filter_eligible((Candidate(record=each.record) for each in few), where.now, overruled=lost)
     return found, by_id(each.record for each in seen)
 
 
 def _with_meaning(
-    near: Near, found: Sequence[Candidate], visible: Mapping[RecordId, Record]
+    near: VectorQuery, found: Sequence[Candidate], visible: Mapping[RecordId, Record]
 ) -> list[Candidate] | None:
     """What an input finds by both among what prompts may see; None where nothing is known about meaning."""
     also = [each.record.record_id for each in found]
@@ -276,7 +276,7 @@ def _visible(
 ) -> dict[RecordId, Record]:
     both = (*found, *(Candidate(record=each.record) for each in read.values()))
     lost = find_overruled(reading, (each.record for each in both), tuple(where.scopes or ()), where.now)
-    return by_id(each.record for each in eligible(both, where.now, overruled=lost))
+    return by_id(each.record for each in filter_eligible(both, where.now, overruled=lost))
 
 
 def _content(records: Iterable[Analysed], query: Query, collection: Collection) -> Iterator[Candidate]:
@@ -315,7 +315,7 @@ def _best_ranked(
         lost = find_overruled(reading, (each.record for each in found), scopes, where.now)
         shadowed |= shadowed_by((each.record for each in found), where.now)
         scored = (Candidate(record=each.record, score=content_score(each.score)) for each in found)
-        best += eligible((each for each in scored if each.score), where.now, overruled=lost)
+        best += filter_eligible((each for each in scored if each.score), where.now, overruled=lost)
         seen = (each for each in best if each.record.record_id not in shadowed)
         best = order_candidates(seen, scopes)
         if len(best) > wanted and (wanted == 0 or (best[wanted - 1].score or 0) >= next_total):

@@ -44,14 +44,14 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 class TrackedRuns:
     """The runs of a session that a prompt may be given, the newest first, and those that are too old.
 
-    `remade` are memories that were made again for a past moment.
+    `rebuilt` are memories that were made again for a past moment.
     """
 
     session_id: SessionId
     run_ids: tuple[RunId, ...] = ()
     expired: tuple[RunId, ...] = ()
     entries_max: int
-    remade: tuple[RunMemory, ...] = ()
+    rebuilt: tuple[RunMemory, ...] = ()
     outside: Mapping[RunId, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -106,7 +106,7 @@ def list_tracked_then(
         session_id=session_id,
         run_ids=tuple(run.run_id for run in tracked),
         entries_max=policy.max_prompt_entries,
-        remade=tuple(remade(collections, first, policy)),
+        rebuilt=tuple(rebuild_memories(collections, first, policy)),
         outside=_find_outside(
             collections, session_id, [(run.run_id, run.finished_at or moment) for run in tracked]
         ),
@@ -162,7 +162,7 @@ def _leave_orders_out(memory: RunMemory) -> RunMemory:
 
 def load_recovered_runs(tracked: TrackedRuns, run_memories: RunMemories) -> RecoveredRuns:
     """The memories of the first of the tracked runs that are there."""
-    again = {memory.run_id: memory for memory in tracked.remade}
+    again = {memory.run_id: memory for memory in tracked.rebuilt}
     entries: list[RunMemory] = []
     unreadable: list[RunId] = []
     waiting = list(tracked.run_ids)
@@ -186,7 +186,9 @@ def load_recovered_runs(tracked: TrackedRuns, run_memories: RunMemories) -> Reco
     )
 
 
-def remade(collections: Collections, runs: Sequence[Run], policy: RunMemoryPolicy) -> Iterator[RunMemory]:
+def rebuild_memories(
+    collections: Collections, runs: Sequence[Run], policy: RunMemoryPolicy
+) -> Iterator[RunMemory]:
     """The memories of those of the runs that have been pruned, as their journals give them."""
     pruned = [run for run in runs if run.memory is MemoryState.PRUNED]
     requests = collections.journal.inputs([run.run_id for run in pruned]) if pruned else {}

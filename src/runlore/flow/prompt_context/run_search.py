@@ -21,7 +21,7 @@ from runlore.domain.search.ranking import Collection, RankFilter, analyse_query
 from runlore.domain.session import SessionId
 from runlore.flow.policies import current_run_memory
 from runlore.flow.prompt_context.feeds import index_id, run_id_of, run_record
-from runlore.flow.prompt_context.recovered_runs import WERE_REMEMBERED, remade
+from runlore.flow.prompt_context.recovered_runs import WERE_REMEMBERED, rebuild_memories
 from runlore.flow.prompt_context.scope_view import Analysed
 from runlore.flow.prompt_context.search import SearchSnapshot, explain_ranking
 from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
@@ -51,7 +51,7 @@ class RunHits:
     hits: tuple[Hit, ...] = ()
     collection: Collection | None = None
     pointers: Mapping[RunId, Pointer] = field(default_factory=dict)
-    remade: Mapping[RunId, RunMemory] = field(default_factory=dict)
+    rebuilt: Mapping[RunId, RunMemory] = field(default_factory=dict)
     is_all: bool = True
 
 
@@ -125,7 +125,7 @@ class RunSearch:
                     hits=found.hits[:limit],
                     collection=relative_to,
                     pointers=found.pointers,
-                    remade=found.remade,
+                    rebuilt=found.rebuilt,
                     is_all=is_all,
                 )
             asked *= 4
@@ -144,7 +144,7 @@ class RunSearch:
         return RunHits(
             hits=tuple(Hit(record_id=index_id(pointer.run_id), total=0, revision=0) for pointer in seen),
             pointers={pointer.run_id: pointer for pointer in seen},
-            remade=again,
+            rebuilt=again,
             is_all=len(pointers) < limit,
         )
 
@@ -168,7 +168,7 @@ class RunSearch:
         pointers, again = self._trace([run_id_of(hit.record_id) for hit in hits])
         seen = {run_id: each for run_id, each in pointers.items() if self.finder.sees(each)}
         shown = tuple(hit for hit in hits if run_id_of(hit.record_id) in seen)
-        return RunHits(hits=shown, pointers=seen, remade=again)
+        return RunHits(hits=shown, pointers=seen, rebuilt=again)
 
     def _trace(self, run_ids: Sequence[RunId]) -> tuple[dict[RunId, Pointer], dict[RunId, RunMemory]]:
         """The pointers of runs, and the memories of those that have none any more, from their journals."""
@@ -176,17 +176,17 @@ class RunSearch:
         pointers = snapshot.pointers.get_many(run_ids)
         runs = snapshot.runs.get_many([run_id for run_id in run_ids if run_id not in pointers])
         policy = current_run_memory(snapshot)
-        again = {memory.run_id: memory for memory in remade(snapshot, list(runs.values()), policy)}
+        again = {memory.run_id: memory for memory in rebuild_memories(snapshot, list(runs.values()), policy)}
         return pointers | {run_id: pointer_to(memory) for run_id, memory in again.items()}, again
 
 
 def read_runs(found: RunHits, run_memories: RunMemories, query: str | None) -> list[FoundRun]:
     run_ids = [run_id_of(hit.record_id) for hit in found.hits]
-    read = run_memories.get_many(tuple(run_id for run_id in run_ids if run_id not in found.remade))
+    read = run_memories.get_many(tuple(run_id for run_id in run_ids if run_id not in found.rebuilt))
     memories = {
         run_id: memory
         for run_id in run_ids
-        if isinstance(memory := found.remade.get(run_id) or read.get(run_id), RunMemory)
+        if isinstance(memory := found.rebuilt.get(run_id) or read.get(run_id), RunMemory)
         and memory.session_id == found.pointers[run_id].session_id
     }
     if query is None or found.collection is None:

@@ -27,7 +27,7 @@ from runlore.domain.search.ranking import (
 from runlore.domain.timestamps import to_milliseconds
 from runlore.flow.prompt_context.feeds import Feed
 from runlore.flow.prompt_context.scope_view import Analysed, RecordCache, ViewCache
-from runlore.flow.prompt_context.vector_search import NEAREST_MAX, Near, gaining
+from runlore.flow.prompt_context.vector_search import NEAREST_MAX, VectorQuery, gaining
 from runlore.ports.index import NO_OVERLAY, Hit, Index, Overlay, Ranking, Searchable
 from runlore.ports.store import RecordFilter, RecordLine, Records, Snapshot, StorePosition
 
@@ -42,7 +42,7 @@ class FoundRecord:
     score: Score
 
 
-Told = frozenset[tuple[RecordId, int]]
+Synced = frozenset[tuple[RecordId, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +51,13 @@ class CaughtUp:
 
     position: StorePosition
     told: int
-    latest: Told
+    latest: Synced
     forgot: bool
 
 
-def catch_up(index: Index, feed: Feed, snapshot: Snapshot, since: StorePosition, *, latest: Told) -> CaughtUp:
+def catch_up(
+    index: Index, feed: Feed, snapshot: Snapshot, since: StorePosition, *, latest: Synced
+) -> CaughtUp:
     """Bring the index to where this snapshot stands.
 
     Of what was forgotten, here or by another daemon, the words go too; what the feed tells of it stays. What
@@ -126,7 +128,7 @@ class SearchSnapshot:
     views: ViewCache = field(default_factory=ViewCache)
     searchable: Searchable | None = None
     past: Past | None = None
-    near: Near | None = None
+    near: VectorQuery | None = None
     is_partial: bool = False
 
     @property
@@ -140,7 +142,7 @@ class SearchSnapshot:
             raise IndexWanted
         return self.searchable
 
-    def beside(self, near: Near | None) -> "SearchSnapshot":
+    def beside(self, near: VectorQuery | None) -> "SearchSnapshot":
         return self if near is None else replace(self, near=near)
 
     def at(self, moment: datetime | None) -> "SearchSnapshot":
@@ -196,7 +198,7 @@ class SearchSnapshot:
         }
 
     def _near(
-        self, near: Near, query: str, *, where: RankFilter, limit: int
+        self, near: VectorQuery, query: str, *, where: RankFilter, limit: int
     ) -> tuple[FoundRecord, ...] | None:
         """The best by both; None where nothing is known about meaning."""
         deep = max(limit, NEAREST_MAX)

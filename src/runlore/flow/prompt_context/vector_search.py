@@ -16,7 +16,7 @@ from runlore.domain.search.ranking import FusedHit, Similarities, WordHit, fuse
 NEAREST_MAX = 50
 
 
-class Near(Protocol):
+class VectorQuery(Protocol):
     """One query as a vector, beside the vectors of the learnings."""
 
     def similar(

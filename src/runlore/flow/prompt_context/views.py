@@ -10,7 +10,7 @@ from itertools import permutations
 
 from runlore.domain import limits
 from runlore.domain.lazy import dataclass
-from runlore.domain.prompts.selection import Candidate, eligible, order_candidates, shadowed_by
+from runlore.domain.prompts.selection import Candidate, filter_eligible, order_candidates, shadowed_by
 from runlore.domain.record import PROMPT_KINDS, RecordId, State
 from runlore.domain.records.visibility import Hidden
 from runlore.domain.scope import Scope
@@ -158,7 +158,7 @@ def _build_view(reading: SearchSnapshot, scope: Scope, stamp: int | None, now: d
         *older,
     ]
     records = [*(each.record for each in newest.values()), *older]
-    found = order_candidates(eligible((Candidate(record=each) for each in records), now), (scope,))
+    found = order_candidates(filter_eligible((Candidate(record=each) for each in records), now), (scope,))
     reasons = dict(reasons_of(reading, first, now))
     where = RankFilter(include_sensitive=False, now=now)
     count, live_count = (len(lines), len(unsure)) if is_whole(lines) else count_live(reading, (scope,))

@@ -86,7 +86,7 @@ def confirm(
     tx.write(
         [
             *_retire(outcome, published.record_id, act),
-            *stand_beside(outcome.both_hold, published, act),
+            *link_both_hold(outcome.both_hold, published, act),
             change,
         ]
     )
@@ -121,7 +121,7 @@ def _require_place(records: Records, record: Record, now: datetime) -> None:
         )
 
 
-def stand_beside(others: Sequence[Record], record: Record, act: Act) -> list[RecordChange]:
+def link_both_hold(others: Sequence[Record], record: Record, act: Act) -> list[RecordChange]:
     """The events on those that a reviewer said hold together with a record, which names them too."""
     return [
         apply_record_move(

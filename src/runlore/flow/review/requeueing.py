@@ -112,7 +112,7 @@ def readable(collections: Collections, record_ids: Sequence[RecordId]) -> list[R
     return [record for record_id in record_ids for record in readable(collections, [record_id])]
 
 
-def owed_revision(collections: Collections, now: datetime) -> int | None:
+def find_unqueued_revision(collections: Collections, now: datetime) -> int | None:
     """The revision of the policy for which what waits has still to be queued; None where all is well."""
     stored = collections.policies.current(PolicyName.LEARNING)
     revision = 0 if stored is None else stored.revision
@@ -120,7 +120,7 @@ def owed_revision(collections: Collections, now: datetime) -> int | None:
     return revision if not is_noted and _is_any_waiting(collections, now) else None
 
 
-def owes_a_look(collections: Collections, now: datetime) -> bool:
+def is_check_due(collections: Collections, now: datetime) -> bool:
     """Whether anything waits, and nobody has looked for an hour whether it has its job."""
     noted = collections.counters.note(LOOKED_NOTE)
     # A clock that was put back must not end the looking.

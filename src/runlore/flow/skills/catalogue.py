@@ -16,10 +16,10 @@ from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.ports.store import Collections, Transaction
 
 if TYPE_CHECKING:
-    from runlore.domain import rolling_out
+    from runlore.domain import rollouts
     from runlore.flow.skills import saving
 else:
-    rolling_out = LazyModule("runlore.domain.rolling_out")
+    rollouts = LazyModule("runlore.domain.rollouts")
     saving = LazyModule("runlore.flow.skills.saving")
 
 _ID = "skl_promoted-"
@@ -32,14 +32,14 @@ def skill_id_of(name: str) -> SkillId:
 
 def is_mounted(promoted: PromotedSkill) -> bool:
     """Whether everybody sees it: it is active, and its own evidence says that it may be."""
-    return promoted.status is RolloutStatus.ACTIVE and rolling_out.unproven_because(promoted) is None
+    return promoted.status is RolloutStatus.ACTIVE and rollouts.unproven_because(promoted) is None
 
 
 def as_skill(promoted: PromotedSkill) -> Skill:
     """A promoted skill as those see it who may use it, mounted or not."""
     return Skill(
         skill_id=skill_id_of(promoted.name),
-        document=rolling_out.document_of(promoted),
+        document=rollouts.document_of(promoted),
         origin=SkillOrigin.PROMOTED,
         provenance=promoted.provenance,
         created_at=promoted.created_at,
@@ -52,7 +52,7 @@ def as_recorded(row: Skill, promoted: PromotedSkill) -> Skill:
     """The row of a mounted one with what the record says: the same value where nobody has changed it."""
     return replace(
         row,
-        document=rolling_out.document_of(promoted),
+        document=rollouts.document_of(promoted),
         text="",
         origin=SkillOrigin.PROMOTED,
         provenance=promoted.provenance,

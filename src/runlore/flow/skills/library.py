@@ -49,14 +49,14 @@ def skill_named(collections: Collections, name_or_id: str) -> Skill:
     return collections.skills.find(name_or_id) or collections.skills.get(SkillId(name_or_id))
 
 
-def get_gone_skill(collections: Collections, name_or_id: str) -> Skill:
+def get_deleted_skill(collections: Collections, name_or_id: str) -> Skill:
     """A skill by its id, or the latest that had a name and went; NotFound (`skill.not-found`)."""
     with suppress(NotFound):
         return collections.skills.get(SkillId(name_or_id))
-    return latest_gone(collections, name_or_id) or skill_named(collections, name_or_id)
+    return find_latest_deleted(collections, name_or_id) or skill_named(collections, name_or_id)
 
 
-def latest_gone(collections: Collections, name: str) -> Skill | None:
+def find_latest_deleted(collections: Collections, name: str) -> Skill | None:
     named = (skill for skill in skills_in_states(collections, _GONE) if skill.name == name)
     return max(named, key=lambda skill: (skill.updated_at, skill.skill_id), default=None)
 

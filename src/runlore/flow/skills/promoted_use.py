@@ -25,9 +25,9 @@ from runlore.flow.skills.sources import GONE, every_promoted, revoke_because
 from runlore.ports.store import Collections, Transaction
 
 if TYPE_CHECKING:
-    from runlore.domain import rolling_out
+    from runlore.domain import rollouts
 else:
-    rolling_out = LazyModule("runlore.domain.rolling_out")
+    rollouts = LazyModule("runlore.domain.rollouts")
 
 _SHOWN = frozenset({RolloutStatus.CANARY, RolloutStatus.ACTIVE})
 _PAGE = limits.LIST_LIMIT_MAX
@@ -73,12 +73,12 @@ def _readable(collections: Collections, name: str) -> PromotedSkill | None:
     return None
 
 
-def unproven_because_of(promoted: PromotedSkill) -> "rolling_out.Unproven | None":
+def unproven_because_of(promoted: PromotedSkill) -> "rollouts.Unproven | None":
     """What an active one lacks; one in canary, with words that were verified, is still to prove itself."""
-    found = rolling_out.unproven_because(promoted)
+    found = rollouts.unproven_because(promoted)
     still_to_prove = promoted.status is not RolloutStatus.ACTIVE and found in (
-        rolling_out.Unproven.CANARY,
-        rolling_out.Unproven.FAILED,
+        rollouts.Unproven.CANARY,
+        rollouts.Unproven.FAILED,
     )
     return None if still_to_prove else found
 
@@ -230,7 +230,7 @@ def _iterate_shown(collections: Collections) -> Iterator[PromotedSkill]:
 
 
 def _is_for(promoted: PromotedSkill, session_id: SessionId | None) -> bool:
-    is_drawn = session_id is not None and rolling_out.in_canary(promoted, session_id)
+    is_drawn = session_id is not None and rollouts.in_canary(promoted, session_id)
     return promoted.status is RolloutStatus.ACTIVE or is_drawn
 
 
@@ -239,7 +239,7 @@ def _source_problem(promoted: PromotedSkill, sources: Mapping[RecordId, Record],
     if source is None:
         return f"learning {promoted.source_record_id} is not there"
     try:
-        rolling_out.check_source(source, now)
+        rollouts.check_source(source, now)
     except Refused as refused:
         return refused.sentence
     return ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from runlore.domain.errors import Conflict, NotFound, Refused
 from runlore.domain.record import Record, RecordId
 from runlore.domain.records.audit import Act
-from runlore.domain.rolling_out import (
+from runlore.domain.rollouts import (
     Ran,
     Result,
     advance_promoted,

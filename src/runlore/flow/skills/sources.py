@@ -20,9 +20,9 @@ from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.store import Collections, Transaction
 
 if TYPE_CHECKING:
-    from runlore.domain import rolling_out
+    from runlore.domain import rollouts
 else:
-    rolling_out = LazyModule("runlore.domain.rolling_out")
+    rollouts = LazyModule("runlore.domain.rollouts")
 
 SUPERSEDED = "its learning was superseded"
 GONE = "its learning does not stand any more"
@@ -55,7 +55,7 @@ def end_promoted(tx: Transaction, records: Iterable[Record], act: Act) -> None:
 def revoke_because(tx: Transaction, skill: PromotedSkill, because: str, act: Act) -> None:
     """Revoke one for a reason in words of ours: what somebody says of the learning may be anything."""
     own = replace(act, reason=because)
-    after = rolling_out.revoke_promoted(skill, own)
+    after = rollouts.revoke_promoted(skill, own)
     if after is not skill:
         tx.promotions.put(after, expected_revision=skill.revision)
         follow(tx, after, own)

@@ -11,7 +11,7 @@ from runlore.domain.errors import Corrupt, RunloreError, Unavailable
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.text.safe_text import is_storable
-from runlore.ports.run_memories import Owed, Unreadable
+from runlore.ports.run_memories import MemoryTerms, Unreadable
 from runlore.ports.store import Snapshot, StorePosition, Transaction
 from runlore.storage import migrate
 from runlore.storage.postgres.connections import (
@@ -57,7 +57,7 @@ class TableRunMemories:
         self._reading = reading
         self._writing = writing
 
-    def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
+    def put(self, memory: RunMemory, owed: MemoryTerms | None = None) -> None:
         row = _row(memory)
         with self._writing() as session:
             states = session.rows(_STATE, (memory.run_id,))

@@ -4,7 +4,7 @@ Every function is pure. One that changes something answers a new value, one revi
 one that changes nothing answers the very value that it was given, so that `is` tells.
 """
 
-from runlore.domain.rolling_out.defining import (
+from runlore.domain.rollouts.definition import (
     DEFAULT_DESCRIPTION,
     accept_provenance,
     check_definition,
@@ -12,7 +12,8 @@ from runlore.domain.rolling_out.defining import (
     document_of,
     normalize_definition,
 )
-from runlore.domain.rolling_out.moves import (
+from runlore.domain.rollouts.evidence import Unproven, counting, fingerprint, unproven_because
+from runlore.domain.rollouts.moves import (
     NextStep,
     advance_promoted,
     create_promoted,
@@ -22,8 +23,7 @@ from runlore.domain.rolling_out.moves import (
     roll_back_promoted,
     rollback_target,
 )
-from runlore.domain.rolling_out.proving import Unproven, counting, fingerprint, unproven_because
-from runlore.domain.rolling_out.recording import Ran, Result, execution_for, in_canary, record_result
+from runlore.domain.rollouts.results import Ran, Result, execution_for, in_canary, record_result
 
 __all__ = [
     "DEFAULT_DESCRIPTION",

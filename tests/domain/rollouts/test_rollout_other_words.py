@@ -2,9 +2,9 @@
 
 import pytest
 
-from runlore.domain.rolling_out import counting, redefine_promoted, roll_back_promoted, unproven_because
+from runlore.domain.rollouts import counting, redefine_promoted, roll_back_promoted, unproven_because
 from runlore.domain.skills.rollout import RolloutKind
-from tests.domain.rolling_out.rollouts import (
+from tests.domain.rollouts.rollouts import (
     ACTIVE,
     DRAFT,
     IN_CANARY,

@@ -14,7 +14,7 @@ from skills_ref.validator import validate_metadata
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused, RunloreError
 from runlore.domain.record import Kind, PublishTier, RecordId, State
-from runlore.domain.rolling_out import (
+from runlore.domain.rollouts import (
     DEFAULT_DESCRIPTION,
     check_definition,
     check_source,
@@ -33,7 +33,7 @@ from runlore.domain.skills.rollout import Canary, Definition, Runtime, SkillCont
 from runlore.domain.suggesting.naming import is_reserved
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.text.safe_text import hidden_characters
-from tests.domain.rolling_out.rollouts import IN_CANARY, at_status, by, draft, learning, words
+from tests.domain.rollouts.rollouts import IN_CANARY, at_status, by, draft, learning, words
 from tests.storage.promoted_values import definitions
 from tests.storage.run_values import texts
 

@@ -9,7 +9,7 @@ import pytest
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, Refused, RunloreError
 from runlore.domain.record import PublishTier, RecordId, State
-from runlore.domain.rolling_out import (
+from runlore.domain.rollouts import (
     Unproven,
     advance_promoted,
     counting,
@@ -33,7 +33,7 @@ from runlore.domain.skills.rollout import (
     RolloutMove,
     RolloutStatus,
 )
-from tests.domain.rolling_out.rollouts import (
+from tests.domain.rollouts.rollouts import (
     ACTIVE,
     CANARY,
     DRAFT,

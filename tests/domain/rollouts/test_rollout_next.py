@@ -3,7 +3,7 @@
 import pytest
 
 from runlore.domain.errors import RunloreError
-from runlore.domain.rolling_out import (
+from runlore.domain.rollouts import (
     NextStep,
     advance_promoted,
     next_step,
@@ -11,7 +11,7 @@ from runlore.domain.rolling_out import (
     revoke_promoted,
 )
 from runlore.domain.skills.rollout import PromotedSkill, RolloutKind, RolloutStatus
-from tests.domain.rolling_out.rollouts import (
+from tests.domain.rollouts.rollouts import (
     ACTIVE,
     CANARY,
     DRAFT,

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import PublishTier, State
-from runlore.domain.rolling_out import (
+from runlore.domain.rollouts import (
     Ran,
     Result,
     advance_promoted,
@@ -37,7 +37,7 @@ from runlore.domain.skills.rollout import (
     RolloutKind,
     RolloutStatus,
 )
-from tests.domain.rolling_out.rollouts import (
+from tests.domain.rollouts.rollouts import (
     ACTIVE,
     DRAFT,
     IN_CANARY,

@@ -6,7 +6,7 @@ from typing import Any
 
 from runlore.domain.record import PublishTier, Record, RecordId
 from runlore.domain.records.audit import Act
-from runlore.domain.rolling_out import (
+from runlore.domain.rollouts import (
     Ran,
     Result,
     advance_promoted,

@@ -7,7 +7,7 @@ import pytest
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, Refused, RunloreError
-from runlore.domain.rolling_out import (
+from runlore.domain.rollouts import (
     Ran,
     Result,
     advance_promoted,
@@ -27,7 +27,7 @@ from runlore.domain.skills.rollout import (
     RolloutMove,
     RolloutStatus,
 )
-from tests.domain.rolling_out.rollouts import (
+from tests.domain.rollouts.rollouts import (
     ACTIVE,
     CANARY,
     DRAFT,

@@ -18,14 +18,14 @@ from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, Refused
 from runlore.domain.record import Record
 from runlore.domain.records.audit import Act
-from runlore.domain.rolling_out.defining import (
+from runlore.domain.rollouts.definition import (
     accept_provenance,
     check_definition,
     check_rollout_reason,
     check_source,
     normalize_definition,
 )
-from runlore.domain.rolling_out.proving import (
+from runlore.domain.rollouts.evidence import (
     Unproven,
     counting,
     fingerprint,

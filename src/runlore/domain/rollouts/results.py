@@ -13,8 +13,8 @@ from runlore.domain.errors import Conflict, Invalid, Refused
 from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.records.audit import Act
-from runlore.domain.rolling_out.moves import with_result
-from runlore.domain.rolling_out.proving import canary_began_at, rollout_began_at
+from runlore.domain.rollouts.evidence import canary_began_at, rollout_began_at
+from runlore.domain.rollouts.moves import with_result
 from runlore.domain.run import TERMINAL, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.domain.skills.rollout import (
