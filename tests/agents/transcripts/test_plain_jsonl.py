@@ -38,6 +38,14 @@ def calling(call_id: str) -> dict[str, object]:
     return {"role": "assistant", "content": "", "tool_calls": [flat(call_id, "make")]}
 
 
+@pytest.mark.req("CAP-10")
+def test_a_message_may_tell_the_folder_that_it_was_said_in(tmp_path: Path) -> None:
+    spoken = [{"role": "user", "content": "Build", "cwd": "/srv/atlas"}, {"role": "user", "content": "Again"}]
+    path = write(tmp_path / "chat.jsonl", [*spoken, {"role": "user", "content": "More", "cwd": 7}])
+
+    assert [run.folder for run in read(path)] == ["/srv/atlas"] * 3
+
+
 def test_messages_become_runs_and_calls_are_the_same_flat_or_nested(tmp_path: Path) -> None:
     path = write(
         tmp_path / "chat.jsonl",

@@ -1,7 +1,7 @@
 """Plain JSON Lines: OpenAI chat messages, one a line, in a file of any name; a file holds one session.
 
 Tool calls stand flat in a message or nested under `function`; a tool message may have `exit_code` and
-`is_error`.
+`is_error`, a user's message the folder that it was said in, as `cwd`.
 """
 
 import hashlib
@@ -73,6 +73,7 @@ class _ChatParser:
             self._unanswered.clear()
             self._open.clear()
             self._is_answered = False
+            self._assembly.know(folder=message.get("cwd"))
             self._assembly.begin(_content(message.get("content")), _time(message))
         elif role == "assistant":
             self._assistant(message)
