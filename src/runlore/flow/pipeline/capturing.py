@@ -57,7 +57,7 @@ from runlore.flow.model_budget import LATER, MODEL_BUDGET, BudgetedModels, budge
 from runlore.flow.origins import record_outside, trace_text
 from runlore.flow.publish.promote_tier import amend, note_support
 from runlore.flow.queueing import queue_recurring
-from runlore.flow.record.intake import Intake, propose
+from runlore.flow.record.intake import Intake, propose_admitted
 from runlore.ports.ids import Ids
 from runlore.ports.model import ModelFailure, ModelPurpose, Question
 from runlore.ports.run_memories import RunMemories
@@ -262,7 +262,7 @@ class Capturing:
             known = find_equal_record(tx, each.record, act.at)
             if known is None:
                 if not is_turned_down(tx, each.record, since=ended_at):
-                    propose(tx, intake, [each.draft])
+                    propose_admitted(tx, intake, each.record)
             else:
                 note_said_again(tx, self.ids, known, each.record, at=act.at, is_wish=each.draft.is_own)
 

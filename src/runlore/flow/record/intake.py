@@ -38,11 +38,21 @@ def propose(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[R
 
     Automation is asked to review them, but for proposals, which are an operator's alone to decide on.
     """
-    tx.lock({draft.scope for draft in drafts})
-    changes = [
-        create_record(_expecting(tx, _record(intake, draft)), Move.PROPOSE, intake.act) for draft in drafts
-    ]
-    written = tx.write(changes)
+    return _propose_records(tx, intake, [_record(intake, draft) for draft in drafts])
+
+
+def propose_admitted(tx: Transaction, intake: Intake, record: Record) -> Record:
+    """Write a candidate that was admitted before the transaction: what that costs keeps no writer waiting."""
+    at = intake.act.at
+    present = replace(record, record_id=intake.ids.record_id(at), created_at=at)
+    return _propose_records(tx, intake, [present])[0]
+
+
+def _propose_records(tx: Transaction, intake: Intake, records: Sequence[Record]) -> tuple[Record, ...]:
+    tx.lock({record.scope for record in records})
+    written = tx.write(
+        [create_record(_expecting(tx, record), Move.PROPOSE, intake.act) for record in records]
+    )
     candidates = [record.record_id for record in written if record.proposal is None]
     if candidates and current_learning(tx).mode is not Mode.MANUAL_ONLY:
         queue(tx, intake.ids, JobKind.REVIEW, candidates, at=intake.act.at)
