@@ -7,7 +7,8 @@ and 40 statements, in other words than the claim where people use others: none o
 assertion, before or since, and 15 and 15 of 20 statements were found; 19 and 15 since reasons behind "since",
 "since March" and a prohibition behind a statement are read. Of 30 plain statements in other grammatical
 forms, halved again, 11 and 12 of 15 were found, and 15 and 13 since clefts, "there is a ... that" and "have
-got" are read; of 30 in further forms 10 and 11 of 15, and none of 28 look-alikes.
+got" are read; of 30 in further forms 10 and 11 of 15, and none of 46 look-alikes. A place or a time in front
+of what "we" do was fitted to ten more, four of which were found before, eight since.
 """
 
 Cases = dict[str, tuple[tuple[str, str], ...]]
@@ -206,6 +207,16 @@ UNASSERTED["stressed, and not stated"] = (
     ("We've got to deploy on Fridays", "We deploy on Fridays"),
     ("The API is public, not really", "The API is public"),
     ("Let the previews run on the cluster, not on the laptop", "The previews run on the cluster"),
+)
+UNASSERTED["with another place in front"] = (
+    ("Except in staging we use a fake mail server", "A fake mail server is used in staging"),
+    ("Outside of staging we use a fake mail server", "A fake mail server is used in staging"),
+    ("In staging we use an old fake mail server", "A mail server is used in staging"),
+    ("Make sure that in staging we use a fake mail server", "A fake mail server is used in staging"),
+    ("For search, do we use Meilisearch?", "Meilisearch is used for search"),
+    ("Besides Meilisearch we use Solr for search", "Meilisearch is used for search"),
+    ("Every hour that the importer polls the feed costs us", "The importer polls the feed every hour"),
+    ("Every other hour the importer polls the feed", "The importer polls the feed every hour"),
 )
 UNASSERTED["checked"] = (
     ("The port is 80, please confirm", "The port is 80"),
@@ -438,6 +449,13 @@ ASSERTED: Cases = {
         ("We've got two brokers, one of them spare.", "There are two brokers"),
         ("Before you start: the parser needs Java 17.", "The parser needs Java 17"),
         ("The previews run on the cluster, not on the laptop.", "The previews run on the cluster"),
+    ),
+    "with a place or a time in front": (
+        ("In staging we use a fake mail server.", "A fake mail server is used in staging"),
+        ("For search we use Meilisearch.", "Meilisearch is used for search"),
+        ("Every hour the importer polls the feed.", "The importer polls the feed every hour"),
+        ("Our invoices get numbered by year.", "Invoices are numbered by year"),
+        ("The index gets rebuilt nightly, and the cache gets purged with it.", "The cache is purged with it"),
     ),
     "reasons, times and prohibitions": (
         ("That failed since the VPN is required for the registry.", "The VPN is required for the registry"),

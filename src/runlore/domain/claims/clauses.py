@@ -144,9 +144,19 @@ def _clause_at(words: Sequence[str], pauses: Collection[int], place: int) -> Cla
             start += 1
         elif words[start] in table.PLACING and (end := _placed_until(words, pauses, start)):
             start = end
+        elif _is_time_in_front(words, pauses, start):
+            start += 2
         else:
             break
     return Clause(place, start)
+
+
+def _is_time_in_front(words: Sequence[str], pauses: Collection[int], at: int) -> bool:
+    """Whether "every hour" stands before a subject, and is not one itself: "every day counts"."""
+    if at + 3 >= len(words) or words[at] not in {"every", "each"} or words[at + 1] not in table.TIMES:
+        return False
+    is_subject = words[at + 2] in table.DETERMINERS | table.SUBJECT_PRONOUNS and words[at + 2] != "that"
+    return is_subject or at + 1 in pauses
 
 
 def _placed_until(words: Sequence[str], pauses: Collection[int], start: int) -> int:

@@ -418,6 +418,8 @@ _PLAIN_FORMS = (
     (r"(?i)^((?:\S+\s){1,5}?)(?:is|are)\swhat\s((?:we|i)\s\w+)", r"\2 \1"),
     (r"(?i)\b(agreed|decided)\s(?:yesterday|today|(?:last|this)\s\w+)\b", r"\1"),
     (r"(?i)\b(have|has)\sgot\b(?!\sto\b)", r"\1"),
+    (r"(?i)\bgets\s(?=\w+ed\b)", "is "),
+    (r"(?i)(\b\w+s\s)get\s(?=\w+ed\b)", r"\1are "),
     # "in Docker, not on the host": only where both are places.
     (rf"(?i)\b({_PLACE}),\snot\s{_PLACE}(?=[.!;]|$)", r"\1"),
     (

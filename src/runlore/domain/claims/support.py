@@ -160,19 +160,21 @@ def _matches(claim: Sentence, sentence: Sentence, clause: Clause, split: tuple[i
         return _is_one_clause(sentence, clause, terms[begin:end], None)
     if end > at and _is_one_clause(sentence, clause, terms[begin:end], max(0, at - begin)):
         return True
-    turned = (*terms[at:], *terms[:at])
-    if end - begin < len(terms):
+    if begin:
         return False
-    return _is_one_clause(sentence, clause, turned, len(terms) - at) or _is_done_by_us(
-        claim, sentence, clause
-    )
+    turned = (*terms[at:], *terms[:at])
+    is_turned = end == len(terms) and _is_one_clause(sentence, clause, turned, len(terms) - at)
+    return is_turned or _is_done_by_us(claim, sentence, clause, end)
 
 
-def _is_done_by_us(claim: Sentence, sentence: Sentence, clause: Clause) -> bool:
+def _is_done_by_us(claim: Sentence, sentence: Sentence, clause: Clause, end: int) -> bool:
     """Whether the speaker says that he does what is done: "We keep notes in Joplin", "Notes are kept in ...".
-    Between verb and thing no more may stand than an article: "old notes" are not all notes."""
+    The terms from `end` on stand in front: "For notes we use Joplin". Between verb and thing no more may
+    stand than an article: "old notes" are not all notes."""
     at, words = claim.linked_at, sentence.words
-    verb, *rest = claim.terms[at:]
+    if not at or end <= at:
+        return False
+    verb, *rest = claim.terms[at:end]
     wanted = (verb, *claim.terms[:at], *rest)
     if words[clause.start] not in table.SPEAKERS or not _is_one_clause(sentence, clause, wanted, None):
         return False

@@ -226,6 +226,12 @@ BEFORE_SUBJECTS = DETERMINERS | SUBJECT_PRONOUNS | NEGATIONS | _set("whole entir
 PLACING = subject_words.PREPOSITIONS - _set("with under from by")
 """What begins a place or a time that stands before a statement."""
 
+TIMES = _set(
+    "minute hour day night morning evening weekday weekend week month quarter year monday tuesday wednesday"
+    " thursday friday saturday sunday"
+)
+"""What "every" goes with where it says when."""
+
 COORDINATORS = _set("and or but so then und oder et ou y o")
 SMALL = ADVERBS | COORDINATORS | DETERMINERS | SUBJECT_PRONOUNS | DOUBTS | LINKS | PLACING
 """What no noun is."""
