@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from runlore.agents.profiles.profiles import load_profile
-from runlore.config.agent import AgentSettings
-from runlore.config.settings import Settings, read_settings
+from runlore.config.settings import AgentSettings, Settings, read_settings
 from runlore.domain import limits
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.errors import Invalid

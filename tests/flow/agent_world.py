@@ -8,8 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from runlore.config.agent import AgentSettings
-from runlore.config.settings import Settings
+from runlore.config.settings import AgentSettings, Settings
 from runlore.daemon.app import Application
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance

@@ -10,8 +10,7 @@ from typing import Any
 
 import orjson
 
-from runlore.config.agent import AgentSettings
-from runlore.config.settings import Settings
+from runlore.config.settings import AgentSettings, Settings
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered
 from runlore.domain.record import Kind

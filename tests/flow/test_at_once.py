@@ -222,7 +222,7 @@ def test_a_daemon_that_starts_while_another_one_sweeps_goes_on_with_the_rest(pos
 
     with ThreadPoolExecutor(1) as pool:
         with world.parts.store.transaction() as tx:
-            sweep(tx, tx.records.due(now, limit=10), Act(actor="daemon", at=now))
+            sweep(tx, tx.records.list_due(now, limit=10), Act(actor="daemon", at=now))
             booting = pool.submit(boot, other.parts)
             until_somebody_waits_for_a_lock(world)
         booting.result()

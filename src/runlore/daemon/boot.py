@@ -146,7 +146,7 @@ def _has_more_pointers(parts: Parts, number: int) -> bool:
 def _mend_promoted(parts: Parts) -> None:
     """Have the catalogue say what the records of promoted skills say, before any file follows it."""
     for finding in mend_promoted(parts):
-        _log.warning("%s", finding.told)
+        _log.warning("%s", finding.message)
 
 
 def _queue_owed_reviews(parts: Parts) -> None:

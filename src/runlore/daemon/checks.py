@@ -252,7 +252,7 @@ def _promoted_skills(parts: Parts, repair: bool) -> Iterator[_Found]:
     """Whether promoted skills have the evidence that they need, and the catalogue says what they say."""
     found = mend_promoted(parts) if repair else promoted_findings(parts)
     for each in found:
-        yield _derived_finding(each.told, repaired=repair and each.is_mended, hint=each.hint)
+        yield _derived_finding(each.message, repaired=repair and each.is_mended, hint=each.hint)
 
 
 def _skills(parts: Parts, repair: bool) -> Iterator[_Found]:
@@ -265,7 +265,7 @@ def _skills(parts: Parts, repair: bool) -> Iterator[_Found]:
         failed.update(each.name for each in parts.library.look())
     for each in differing:
         is_done = repair and each.difference not in LEFT_ALONE and each.name not in failed
-        yield _derived_finding(each.told, repaired=is_done, hint=each.hint)
+        yield _derived_finding(each.message, repaired=is_done, hint=each.hint)
     for problem in left:
         if problem.name in failed:
             yield _Found(PROBLEM, problem.told, problem.hint)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runlore.config import model_families
-    from runlore.config.agent import AgentSettings
+    from runlore.config.settings import AgentSettings
     from runlore.daemon.own_runs.service import AgentService
     from runlore.daemon.private_runs import PrivateRuns
     from runlore.daemon.search.index_sync import IndexSync

@@ -68,10 +68,10 @@ def test_what_is_held_back_is_told_in_a_moment() -> None:
     trickle = StreamRedactor(lambda: now)
     assert trickle.add("The first words of a li") == ""
     now += AGE_S
-    assert trickle.due() == "The first words of a ", "whole words, once they are old enough"
+    assert trickle.flush_due() == "The first words of a ", "whole words, once they are old enough"
     assert trickle.is_held
     now += SILENCE_S
-    assert trickle.due() == "li", "all of it, once nothing comes any more"
+    assert trickle.flush_due() == "li", "all of it, once nothing comes any more"
     assert not trickle.is_held
     assert trickle.add("ne") == ""
     assert trickle.rest() == "ne"
@@ -82,7 +82,7 @@ def test_a_name_that_was_told_still_gives_its_value_away() -> None:
     trickle = StreamRedactor(lambda: now)
     told = trickle.add("export API_KEY=")
     now += SILENCE_S
-    told += trickle.due()
+    told += trickle.flush_due()
     told += trickle.add("Zk39x0Qm71LpRt5wUy8bAA\n") + trickle.rest()
     assert told == "export API_KEY=<redacted:assignment>\n"
 

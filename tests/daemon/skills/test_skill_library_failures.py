@@ -290,5 +290,5 @@ def test_a_file_with_a_secret_is_left_alone_and_told(sqlite_world: World, is_kno
     assert secret not in str(world.tables())
     assert rows(world) == ({"kept": EDITED} if is_known else {})
     (differing,) = world.parts.library.look()
-    assert "looks like it holds a secret" in differing.told
-    assert secret not in differing.told
+    assert "looks like it holds a secret" in differing.message
+    assert secret not in differing.message

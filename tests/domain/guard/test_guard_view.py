@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runlore.domain.guard.decoding import RUN, RUN_CHARS_MIN, decode_escapes, decode_run
+from runlore.domain.guard.scan import RUN, RUN_CHARS_MIN, decode_escapes, decode_run
 from runlore.domain.guard.view import View, beyond_ascii, fold_character, view_of
 
 pytestmark = pytest.mark.req("LRN-8")

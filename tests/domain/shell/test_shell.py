@@ -152,7 +152,7 @@ def test_a_heredoc_is_what_its_command_is_given_and_nothing_more() -> None:
     commands = commands_of(script)
 
     assert [each.program for each in commands] == ["cat", "git", "ls"]
-    assert commands[0].given == "| a | b |\ncurl http://example.org\n"
+    assert commands[0].stdin_text == "| a | b |\ncurl http://example.org\n"
     assert commands[0].writes == ("notes.md",)
 
 
@@ -164,7 +164,7 @@ def test_what_the_shell_runs_inside_a_heredoc_is_found_unless_it_is_quoted() -> 
 def test_two_heredocs_of_one_line_have_their_own_texts() -> None:
     (command,) = commands_of("paste /dev/fd/3 <<A 3<<B\none\nA\ntwo\nB")
 
-    assert command.given == "one\n\ntwo\n"
+    assert command.stdin_text == "one\n\ntwo\n"
 
 
 def test_places_tell_the_pipeline_and_where_in_it_a_command_stands() -> None:

@@ -104,7 +104,7 @@ SCENARIOS: tuple[Scenario, ...] = (
 
 
 @dataclass
-class Left:
+class SkipReason:
     """What is left of a scenario: the records without their times, and what happened to each."""
 
     records: list[Record] = field(default_factory=list)
@@ -125,10 +125,10 @@ def scene(folder: Path, scenario: Scenario) -> Iterator[tuple[World, Parts, Judg
         world.close()
 
 
-def left(world: World, judge: Judge, candidates: list[Record]) -> Left:
+def left(world: World, judge: Judge, candidates: list[Record]) -> SkipReason:
     """What is left."""
     assert jobs(world) == ()
-    return Left(
+    return SkipReason(
         records=[_timeless(world.record(candidate)) for candidate in candidates],
         moves=[
             [

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from runlore.config.agent import AgentSettings
-from runlore.config.settings import Settings
+from runlore.config.settings import AgentSettings, Settings
 from runlore.daemon.agent.children import Children, ChildRequest
 from runlore.daemon.agent.worktree_cleanup import FOLDER
 from runlore.daemon.calls.idempotency import Call

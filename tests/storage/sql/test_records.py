@@ -259,8 +259,8 @@ def test_what_is_due_is_live_and_expired_to_the_millisecond_earliest_first(store
     write(store, changed(gone.record, Move.REJECT))
 
     with store.snapshot() as snapshot:
-        due = snapshot.records.due(LATER, limit=10)
-        first = snapshot.records.due(LATER, limit=1)
+        due = snapshot.records.list_due(LATER, limit=10)
+        first = snapshot.records.list_due(LATER, limit=1)
 
     assert ids(due) == [early.record.record_id, late.record.record_id]
     assert ids(first) == [early.record.record_id]

@@ -277,7 +277,7 @@ class Moves(RuleBasedStateMachine):
         with self.store.snapshot() as snapshot:
             told = list(snapshot.records.everything())
             found = snapshot.records.get_many(list(self.events))
-            due = snapshot.records.due(self.at, limit=100)
+            due = snapshot.records.list_due(self.at, limit=100)
             moved = snapshot.records.moved_since(self.at)
         assert found == self.records
         assert told == [(found[record_id], tuple(self.events[record_id])) for record_id in sorted(found)]

@@ -11,8 +11,7 @@ import pytest
 from runlore.daemon.mining import store_runs
 from runlore.daemon.mining.findings import Unread, printable_path
 from runlore.daemon.mining.local_transcripts import local_transcripts
-from runlore.daemon.mining.source_errors import isolate_errors
-from runlore.daemon.mining.source_reader import FolderCache, look_up_folder, read_source
+from runlore.daemon.mining.source_reader import FolderCache, isolate_errors, look_up_folder, read_source
 from runlore.domain.errors import Invalid, Unavailable
 from runlore.domain.runs.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
 from runlore.ports.operations.skills import ImportedRuns, RunsToImport, SkillOperations

@@ -194,6 +194,7 @@ def _do_together(parts: Parts, jobs: list[Job], stopping: Beat) -> list[Job]:
             before = len(left)
             left = work(left, Heartbeat(parts, left, stopping))
     except Exception:
+        # Whatever it is, each job that is left is done alone next, and says why it fails.
         _log.info("%d jobs (%s) are done one by one", len(left), jobs[0].kind, exc_info=True)
     return left
 

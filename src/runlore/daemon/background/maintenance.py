@@ -124,12 +124,12 @@ def sweep_expired(parts: Parts) -> bool:
     while True:
         now = parts.clock.earliest_now()
         with parts.store.snapshot() as snapshot:
-            if not snapshot.records.due(now, limit=1):
+            if not snapshot.records.list_due(now, limit=1):
                 return found
         found = True
         # Whoever was faster with one of them, another daemon's sweep perhaps: look again.
         with suppress(Conflict), parts.store.transaction() as tx:
-            due = tx.records.due(now, limit=_SWEEP)
+            due = tx.records.list_due(now, limit=_SWEEP)
             reactions.expire_learnings(tx, due, Act(actor=DAEMON, at=now, reason="expires_at has come"))
 
 

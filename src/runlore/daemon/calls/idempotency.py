@@ -51,7 +51,7 @@ class Done(Generic[AnswerT]):
     numbers: Mapping[str, int] = field(default_factory=dict, kw_only=True)
 
     @property
-    def kept(self) -> tuple[tuple[RecordId, int], ...]:
+    def effects(self) -> tuple[tuple[RecordId, int], ...]:
         numbers = {self.name: 0} if self.name else self.numbers
         names = tuple((RecordId(name), number) for name, number in numbers.items())
         return (*((record.record_id, record.revision) for record in self.records), *names)
@@ -114,7 +114,7 @@ class IdempotentCalls:
                     act = Act(actor=self.caller.actor, at=self.clock.now(), reason=reason)
                     done = do(tx, act)
                     if key is not None:
-                        tx.keep_answer(key, Answer(request_digest=digest, records=done.kept), act.at)
+                        tx.keep_answer(key, Answer(request_digest=digest, records=done.effects), act.at)
                 return done.answer
             except Conflict:
                 # Perhaps it was the same call that was faster, elsewhere: then its answer is there by now.

@@ -22,8 +22,7 @@ from runlore.daemon.mining.findings import (
 )
 from runlore.daemon.mining.process_pool import Task, cores, run_tasks
 from runlore.daemon.mining.project_instructions import read_instructions
-from runlore.daemon.mining.source_errors import isolate_errors
-from runlore.daemon.mining.source_reader import SourceRead, in_order
+from runlore.daemon.mining.source_reader import SourceRead, in_order, isolate_errors
 from runlore.daemon.mining.worker import read_here
 from runlore.domain import limits
 from runlore.domain.detectors.cross_session import CrossSession

@@ -1,24 +1,47 @@
 """What is read of one source: its runs, mined and counted. Any process does it, and each the same."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from runlore.daemon.calls.working_folders import Bindings, proposal_of, working_folder
 from runlore.daemon.mining.daily_tally import RunTally, tally_of
 from runlore.daemon.mining.findings import RunWords
-from runlore.daemon.mining.source_errors import isolate_errors
 from runlore.domain import limits
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import LEFT_OUT, MinedRun, OutsideRead, first_reads, with_earlier
 from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.detectors.session import matches_of_session
-from runlore.domain.errors import Invalid
-from runlore.domain.runs.transcript import KnownFolder, Left, ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.errors import Invalid, RunloreError
+from runlore.domain.runs.transcript import (
+    KnownFolder,
+    ReadCounts,
+    SkipReason,
+    ToldRun,
+    TranscriptSource,
+    mishap,
+)
 from runlore.domain.session import SessionId
 from runlore.domain.statements.user_messages import list_user_messages
 from runlore.ports.transcripts import Transcripts
+
+
+@contextmanager
+def isolate_errors(note: Callable[[str], None]) -> Iterator[None]:
+    """Note what goes wrong instead of raising it. That a store is not there, or refuses, is
+    no matter of one source."""
+    try:
+        yield
+    except Invalid as error:
+        note(f"Runlore cannot take what is here: {error.code}")
+    except RunloreError:
+        raise
+    except Exception as error:
+        # The outer loop over strangers' files: what nobody foresaw in one of them keeps none of the others.
+        note(mishap(error))
+
 
 # How often is told how far a source has been read.
 _TOLD_EVERY_BYTES = 1024**2
@@ -76,12 +99,12 @@ class SourceRead:
 
     def leave_unfinished(self, source: TranscriptSource) -> None:
         """Leave a run for later that may still be written, as storing does."""
-        self.left[Left.UNFINISHED.value] += 1
+        self.left[SkipReason.UNFINISHED.value] += 1
         self.settles_at = source.settles_at
 
     def leave(self, run: ToldRun) -> None:
         """Leave a run out: whatever it read, nobody knows."""
-        self.left[Left.FOLDER.value] += 1
+        self.left[SkipReason.FOLDER.value] += 1
         self._note(run.session_id, (OutsideRead(number=run.first_number, source=LEFT_OUT),))
 
     def _note(self, session_id: SessionId, reads: tuple[OutsideRead, ...]) -> None:

@@ -15,11 +15,10 @@ from functools import partial
 import orjson
 
 from runlore.daemon.mining.findings import ReadingSummary, Totals, readable
-from runlore.daemon.mining.source_errors import isolate_errors
-from runlore.daemon.mining.source_reader import FolderCache, look_up_folder
+from runlore.daemon.mining.source_reader import FolderCache, isolate_errors, look_up_folder
 from runlore.domain import limits
 from runlore.domain.run import MemoryState, RunId
-from runlore.domain.runs.transcript import START, Left, Position, ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.runs.transcript import START, Position, ReadCounts, SkipReason, ToldRun, TranscriptSource
 from runlore.domain.serialization.codec import serialize
 from runlore.ports.operations import Operations, Progress, RunsRequest, ignore_progress
 from runlore.ports.operations.skills import RunsToImport, SkillOperations
@@ -121,7 +120,7 @@ class _BatchSender:
         while capture is paused: those are told again another time."""
         position = None if source in self.held else after
         answer = self.operations.import_runs(RunsToImport(source=source, runs=tuple(runs), position=position))
-        if answer.reasons.get(Left.PAUSED):
+        if answer.reasons.get(SkipReason.PAUSED):
             self.held.add(source)
         self.counts.update({name: getattr(answer, name) for name in _COUNTED})
         self.reasons.update({str(reason): count for reason, count in answer.reasons.items()})
@@ -130,7 +129,7 @@ class _BatchSender:
         """Note that a source was read to its end and told nothing new."""
         self.operations.import_runs(RunsToImport(source=source, runs=(), position=position))
 
-    def leave(self, reason: Left, runs: int) -> None:
+    def leave(self, reason: SkipReason, runs: int) -> None:
         if runs:
             self.counts["left"] += runs
             self.reasons[reason.value] += runs
@@ -175,10 +174,10 @@ def _read_on(reading: _Reading, *, sums: Totals, sending: _BatchSender, told: Ca
         for run in allowed:
             sums.add_run(source, run.session_id, run.run_id)
         if len(whole) < len(batch):
-            sending.leave(Left.UNFINISHED, len(batch) - len(whole))
+            sending.leave(SkipReason.UNFINISHED, len(batch) - len(whole))
             sending.settles_at = max(filter(None, (sending.settles_at, source.settles_at)))
         # Where people said no nothing is sent at all: who stores it may not see what they said.
-        sending.leave(Left.FOLDER, len(whole) - len(allowed))
+        sending.leave(SkipReason.FOLDER, len(whole) - len(allowed))
         if allowed:
             sending.send(digest, allowed, whole[-1].after)
         told(counts.bytes)

@@ -92,7 +92,7 @@ class ProjectionActs(Bound):
             asked = near_query(self.parts, self.caller, query, session_id, as_of=request.as_of)
 
         def ask(reading: SearchSnapshot) -> tuple[ops.MemoryContext, TrackedRuns]:
-            reading = reading.beside(asked.near)
+            reading = reading.with_vectors(asked.vectors)
             snapshot = reading.snapshot
             session = own_session(snapshot, self.caller, session_id)
             binding = bound_then(snapshot, session, request.as_of)
@@ -255,7 +255,7 @@ class ProjectionActs(Bound):
                 session = own_session(reading.snapshot, self.caller, session_id)
                 bound_then(reading.snapshot, session, request.as_of)
             scopes = readable_scopes(reading.snapshot, self.caller, session_id, at=request.as_of)
-            then = reading.beside(asked.near).at(request.as_of)
+            then = reading.with_vectors(asked.vectors).at(request.as_of)
             best = {
                 layer: tuple(
                     ops.SearchHit(record=found.record, score=found.score)

@@ -107,7 +107,7 @@ class RecordActs(Bound):
         where = replace(where, layers=self._layers(where.layers))
         found = self.parts.follower.answer(
             lambda reading: (
-                reading.beside(asked.near).at(filters.as_of).search(query, where=where, limit=limit)
+                reading.with_vectors(asked.vectors).at(filters.as_of).search(query, where=where, limit=limit)
             ),
             needs_index=True,
         )

@@ -27,7 +27,7 @@ from runlore.domain.statements.ranks import Rank
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
 from runlore.flow.capture.sessions import find_binding
 from runlore.flow.families import descendants
-from runlore.flow.pipeline.importing import Came, Importing
+from runlore.flow.pipeline.importing import BatchResult, Importing
 from runlore.flow.pipeline.repeating import scopes_to_remember, withdraw_repeated, workspace_turn
 from runlore.flow.review.inbox import waiting_for_review
 from runlore.flow.skills.deciding import decide
@@ -64,7 +64,7 @@ class SkillActs(ForgetActs):
                 folder: look_up_folder(folder, bound) for folder in {run.folder for run in request.runs}
             }
         batch = importing.prepare(request, folders)
-        came: list[Came] = []
+        came: list[BatchResult] = []
 
         def do(tx: Transaction, _act: Act) -> Done[ops.ImportedRuns]:
             came.append(importing.bring_in(tx, batch))

@@ -56,9 +56,9 @@ class StreamRedactor:
         self._known += piece
         if len(self._known) - self._told > _DUE_CHARS:
             return self._tell(self._boundary(len(self._known) - HELD_CHARS))
-        return self.due()
+        return self.flush_due()
 
-    def due(self) -> str:
+    def flush_due(self) -> str:
         now = self._elapsed()
         if not self.is_held:
             return ""
@@ -200,7 +200,7 @@ class Live:
         until = self._elapsed() + timeout_s
         with self._changed:
             while place >= self._end() and not self._is_over:
-                self._say(self._trickle.due())
+                self._say(self._trickle.flush_due())
                 left = until - self._elapsed()
                 if place < self._end() or left <= 0:
                     break

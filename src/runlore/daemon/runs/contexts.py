@@ -103,7 +103,9 @@ def gather_context(
     now = parts.clock.now()
 
     found = parts.follower.answer(
-        lambda reading: gathering.gather(reading.beside(near.near), asked, families=parts.families, now=now),
+        lambda reading: gathering.gather(
+            reading.with_vectors(near.vectors), asked, families=parts.families, now=now
+        ),
         has_words=True,
     )
     # The memories are read with no snapshot open: where they are a table, that takes a connection too.

@@ -151,7 +151,7 @@ class Backend:
             self._state = BackendState(identity=self.identity, stays_here=self.stays_here, was_asked=True)
         return found
 
-    def beside(self) -> Self:
+    def for_background(self) -> Self:
         """The same backend for work beside the turns: it has the time that it is asked with, and its failures
         are its own."""
         return type(self)(self._embedder, self._clock, model=self.model, stays_here=self.stays_here)

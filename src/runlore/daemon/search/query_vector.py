@@ -41,7 +41,7 @@ class QueryVector:
         self._took_part = False
 
     @property
-    def near(self) -> VectorQuery | None:
+    def vectors(self) -> VectorQuery | None:
         """This query where it has a vector; without one nothing is any different from words alone."""
         return None if self._vectors is None or self._vector is None else self
 

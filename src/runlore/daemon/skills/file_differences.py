@@ -53,7 +53,7 @@ class Differing:
     overrides: bool = False
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         said = _TOLD[self.difference].format(name=self.name)
         return f"{said}: {self.problem}" if self.problem else said
 

@@ -82,7 +82,9 @@ class _Doing:
         hint = "the next look reads it in" if differing.difference in ROW_FOLLOWS else differing.hint
         is_stored = differing.row is not None
         self.problems.append(
-            FileProblem(name=differing.name, told=differing.told, hint=hint, lasts=lasts, is_stored=is_stored)
+            FileProblem(
+                name=differing.name, told=differing.message, hint=hint, lasts=lasts, is_stored=is_stored
+            )
         )
 
     def report(self, *, is_whole: bool) -> RefreshReport:
@@ -161,7 +163,7 @@ class FileSync:
             compared = () if row is None else _compare(snapshot, found, (row,))
         doubtful = [each for each in compared if each.difference in LEFT_ALONE]
         if any(each.difference is FileDifference.TAKEN for each in doubtful):
-            raise Refused(doubtful[0].told, code="skill.file-foreign", hint=doubtful[0].hint)
+            raise Refused(doubtful[0].message, code="skill.file-foreign", hint=doubtful[0].hint)
         if doubtful and keep_file:
             failed = self._keep_file(doubtful[0], act)
         else:
@@ -176,7 +178,7 @@ class FileSync:
     def _keep_file(self, differing: Differing, act: Act) -> Mapping[str, RunloreError]:
         if differing.read is None:
             raise Invalid(
-                f"{differing.told}; it cannot become the skill",
+                f"{differing.message}; it cannot become the skill",
                 code="skill.file-refused",
                 hint=differing.hint,
             )

@@ -281,7 +281,7 @@ class SkillLibrary:
             behind = [each for each in _holding_old_words(self.look(), unread) if each.name in names]
         if behind:
             raise Unavailable(
-                f"the content is erased, and {behind[0].told}",
+                f"the content is erased, and {behind[0].message}",
                 code="skill.file-left",
                 hint=behind[0].hint if behind[0].difference in file_differences.LEFT_ALONE else _WRITABLE,
             )

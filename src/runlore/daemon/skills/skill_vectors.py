@@ -69,7 +69,7 @@ class SkillVectors:
     ) -> None:
         self._backend = backend
         # What becomes of the skills' own texts takes nothing from the turns, neither time nor trust.
-        self._corpus = backend.beside()
+        self._corpus = backend.for_background()
         self._engine = engine
         self._path = path
         self._store = store

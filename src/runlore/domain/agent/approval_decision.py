@@ -135,7 +135,7 @@ def _seen_as(command: ShellCommand, depth: int = 0) -> Iterator[str]:
 def _scripts(command: ShellCommand, *, is_running: bool) -> Iterator[str]:
     """The scripts that a program is given, each more than one word, and what it gives a name to."""
     values = (word.partition("=")[2] for word in command.arguments)
-    texts = (*command.arguments, *values, command.given) if is_running else ()
+    texts = (*command.arguments, *values, command.stdin_text) if is_running else ()
     yield from (text for text in (command.program, *texts) if len(text.split()) > 1)
     for at, word in enumerate(command.arguments):
         if word == "for-each-repo":
@@ -211,7 +211,12 @@ def _names(command: ShellCommand, head: Sequence[str]) -> bool:
         return head[0] in map(program_name, command.arguments)
     behind_letters = (word[2:] for word in command.arguments if word.startswith("-"))
     text = " ".join(
-        (*command.arguments, *behind_letters, command.given, *(value for _, value in command.assignments))
+        (
+            *command.arguments,
+            *behind_letters,
+            command.stdin_text,
+            *(value for _, value in command.assignments),
+        )
     )
     return _spells(text, head)
 

@@ -58,12 +58,12 @@ class Sentence:
     is_doubtful: bool = False
 
     @cached_property
-    def held(self) -> frozenset[str]:
+    def term_set(self) -> frozenset[str]:
         """Its terms, each once."""
         return frozenset(self.terms)
 
     @cached_property
-    def done(self) -> frozenset[str]:
+    def past_terms(self) -> frozenset[str]:
         """Its terms that stand in a past form: "we used Bazel" does not say that we use it."""
         words = zip(self.terms, self.places, strict=True)
         return frozenset(term for term, place in words if self.words[place].endswith("ed"))

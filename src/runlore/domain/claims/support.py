@@ -104,11 +104,11 @@ def _relation(claim: Sentence, sentence: Sentence) -> Support:
 
 def _holds(claim: Sentence, sentence: Sentence) -> bool:
     """Whether a sentence states a statement, whatever else it says about it."""
-    if not sentence.held.issuperset(claim.terms) or not claim.words:
+    if not sentence.term_set.issuperset(claim.terms) or not claim.words:
         return False
     if claim.is_unspaced:
         return _run_at(claim.words, sentence.words, 0) is not None or (
-            len(claim.held) >= _TERMS_MIN
+            len(claim.term_set) >= _TERMS_MIN
             and _find_terms(claim.terms, sentence, 0, len(sentence.words)) is not None
         )
     return any(_is_stated(claim, sentence, clause) for clause in sentence.clauses)
@@ -117,9 +117,9 @@ def _holds(claim: Sentence, sentence: Sentence) -> bool:
 def _is_stated(claim: Sentence, sentence: Sentence, clause: Clause) -> bool:
     if _is_stated_literally(claim, sentence, clause):
         return True
-    if len(claim.held) < _TERMS_MIN or not _is_same_person(claim.words, sentence.words, clause):
+    if len(claim.term_set) < _TERMS_MIN or not _is_same_person(claim.words, sentence.words, clause):
         return False
-    if not sentence.done & claim.held <= claim.done:
+    if not sentence.past_terms & claim.term_set <= claim.past_terms:
         return False
     return any(_matches(claim, sentence, clause, split) for split in _splits(claim, sentence, clause))
 

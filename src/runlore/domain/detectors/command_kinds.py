@@ -324,7 +324,7 @@ def writes_file(command: ShellCommand) -> bool:
 
 def is_fed(command: ShellCommand) -> bool:
     """Whether a command is given what it works on: by a heredoc or by a pipe."""
-    return command.place > 0 or bool(command.given) or any("\n" in target for target in command.reads)
+    return command.place > 0 or bool(command.stdin_text) or any("\n" in target for target in command.reads)
 
 
 def kind_of(

@@ -81,7 +81,7 @@ class RunText:
     said_by: str = ""
 
     @property
-    def asked(self) -> str:
+    def own_request(self) -> str:
         """The request where it is the user's, else nothing: others state and decide nothing here."""
         return "" if self.said_by else self.request
 

@@ -170,7 +170,7 @@ class ReadCounts:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
 
-class Left(StrEnum):
+class SkipReason(StrEnum):
     """Why a run of a transcript is not stored."""
 
     UNFINISHED = "unfinished"

@@ -47,6 +47,6 @@ class ShellCommand:
         return tuple(target for operator, target in self.redirects if operator in _WRITING)
 
     @property
-    def given(self) -> str:
+    def stdin_text(self) -> str:
         """The text that stands in the script as its input (a heredoc or a here-string)."""
         return "\n".join(target for operator, target in self.redirects if operator in HERE)

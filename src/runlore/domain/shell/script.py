@@ -134,8 +134,8 @@ class _Reading:
         """The command that a wrapper runs, or the commands of the script that a shell is given."""
         name = _name(command.program)
         inner = inner_of(name, command.arguments)
-        if inner is None and name in SHELLS and command.given:
-            inner_script: str | None = command.given
+        if inner is None and name in SHELLS and command.stdin_text:
+            inner_script: str | None = command.stdin_text
         else:
             inner_script = inner.script if inner else None
         if depth >= NESTING_MAX or (inner is None and inner_script is None):
@@ -430,12 +430,12 @@ class _Source:
 def _feed(command: ShellCommand, before: ShellCommand | None) -> ShellCommand:
     """A shell that is fed by a pipe runs what the command before it prints, where that can be told."""
     is_fed = before is not None and command.pipeline == before.pipeline and command.place == before.place + 1
-    if before is None or not is_fed or _name(command.program) not in SHELLS or command.given:
+    if before is None or not is_fed or _name(command.program) not in SHELLS or command.stdin_text:
         return command
     if before.program in ("echo", "printf"):
         printed = " ".join(before.arguments)
     else:
-        printed = before.given if before.program in ("cat", "tee") else ""
+        printed = before.stdin_text if before.program in ("cat", "tee") else ""
     if not printed:
         return command
     return replace(command, redirects=(*command.redirects, Redirect("<<<", printed)))

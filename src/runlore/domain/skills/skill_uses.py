@@ -312,15 +312,15 @@ def find_opened_skills(events: Iterable[NumberedEvent], *, agent: str = "") -> t
     return tuple(found.values())
 
 
-def find_opened_in_transcript(told: ToldRun) -> tuple[SkillOpening, ...]:
+def find_opened_in_transcript(imported: ToldRun) -> tuple[SkillOpening, ...]:
     """The same for a run of a transcript, at the times that it tells."""
-    at = next((event.at for event in told.events if event.at is not None), TIMELESS)
+    at = next((event.at for event in imported.events if event.at is not None), TIMELESS)
     events: list[NumberedTranscriptEvent] = []
-    for number, event in enumerate(told.events, start=told.first_number):
+    for number, event in enumerate(imported.events, start=imported.first_number):
         at = event.at or at
         if event.entry.type in _LOOKED_AT:
             events.append(NumberedTranscriptEvent(number, at, event.entry.type, event.entry.body))
-    return find_opened_skills(events, agent=told.agent.value)
+    return find_opened_skills(events, agent=imported.agent.value)
 
 
 @dataclass(kw_only=True, slots=True)

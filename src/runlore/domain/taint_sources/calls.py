@@ -174,7 +174,7 @@ def _of_feeding(command: ShellCommand, before: ShellCommand | None) -> Iterator[
     """A shell or an interpreter that runs what is piped into it."""
     program = plain_name(command.program)
     is_shell = program in SHELLS
-    if command.place == 0 or command.given or not (is_shell or program in INTERPRETERS):
+    if command.place == 0 or command.stdin_text or not (is_shell or program in INTERPRETERS):
         return
     if any(not word.startswith("-") for word in command.arguments) and "-s" not in command.arguments:
         return

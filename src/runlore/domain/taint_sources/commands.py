@@ -337,8 +337,8 @@ def _of_texts(program: str, command: ShellCommand) -> Iterator[Reading]:
     words = command.arguments
     if is_given_text(program, words):
         yield from outside_of_text(program, " \n".join(words))
-    if command.given and program in INTERPRETERS:
-        yield from outside_of_text(program, command.given)
+    if command.stdin_text and program in INTERPRETERS:
+        yield from outside_of_text(program, command.stdin_text)
     if program == "sed" and any(map(_SED_RUNS.search, _sed_scripts(words))):
         yield describe_unknown("sed")
     if program == "tar" and any("-command" in word or "exec=" in word for word in words):

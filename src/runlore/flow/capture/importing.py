@@ -23,7 +23,7 @@ from runlore.domain.run import MOVE_TO, TERMINAL, MemoryState, Run, RunStatus, a
 from runlore.domain.runs.imported_entries import event_times
 from runlore.domain.runs.journal import Entry, EventType, text_of
 from runlore.domain.runs.journal_entry import status_entry
-from runlore.domain.runs.transcript import KnownFolder, Left, ToldRun
+from runlore.domain.runs.transcript import KnownFolder, SkipReason, ToldRun
 from runlore.domain.session import UNBOUND, Binding, PersonaId, Session, SessionId, bind
 from runlore.domain.text.excerpt import excerpt
 from runlore.domain.text.safe_text import is_storable, make_storable
@@ -95,7 +95,7 @@ def is_paused(tx: Transaction) -> bool:
 
 def bring(
     tx: Transaction, imported: ToldRun, entries: Entries, bringing: ImportContext
-) -> ImportedRun | Left | None:
+) -> ImportedRun | SkipReason | None:
     """Store a run with its session, where it is not there yet; None where it is. The caller has the turns of
     the session and of the one that began it, and owes the memory where one is."""
     session = tx.sessions.find(imported.session_id)
@@ -105,8 +105,8 @@ def bring(
     if present is not None:
         # A run of this id is never written again: a forgotten one stays forgotten.
         if not present.imported or present.session_id != imported.session_id:
-            return Left.TAKEN
-        return Left.FORGOTTEN if present.memory is MemoryState.FORGOTTEN else None
+            return SkipReason.TAKEN
+        return SkipReason.FORGOTTEN if present.memory is MemoryState.FORGOTTEN else None
     reported = _find_reported(tx, imported, entries, bringing)
     is_reported = reported is not None
     if no := _refusal(tx, session, imported, bringing, is_reported=is_reported):
@@ -115,7 +115,7 @@ def bring(
         if session is None:
             # What it has begun itself is known by this, should that be told later.
             _note_parent(tx, imported)
-        return Left.FORGOTTEN
+        return SkipReason.FORGOTTEN
     if session is None or session.created_by == bringing.caller.actor:
         _note_parent(tx, imported)
     if reported is None:
@@ -160,22 +160,22 @@ def _note_parent(tx: Transaction, imported: ToldRun) -> None:
 
 def _refusal(
     tx: Transaction, session: Session | None, imported: ToldRun, bringing: ImportContext, *, is_reported: bool
-) -> Left | None:
+) -> SkipReason | None:
     """Why nothing of a run is stored where it works, or in a session that exists."""
     is_captured = bringing.folder(imported).capture
     if session is None or not is_captured:
-        return None if is_captured else Left.FOLDER
+        return None if is_captured else SkipReason.FOLDER
     if session.forgotten_at is not None:
-        return Left.FORGOTTEN
+        return SkipReason.FORGOTTEN
     if session.private:
-        return Left.PRIVATE
+        return SkipReason.PRIVATE
     if session.ended_at is not None:
-        return Left.ENDED
+        return SkipReason.ENDED
     if is_muted(tx, session):
-        return Left.PAUSED
+        return SkipReason.PAUSED
     # Somebody may have made a session of this id for themselves, to read there what is brought in.
     is_ours = session.agent == imported.agent.value and session.created_by == bringing.caller.actor
-    return None if is_ours or is_reported or _has_imported(tx, session.session_id) else Left.TAKEN
+    return None if is_ours or is_reported or _has_imported(tx, session.session_id) else SkipReason.TAKEN
 
 
 def _has_imported(tx: Transaction, session_id: SessionId) -> bool:

@@ -304,7 +304,7 @@ def statement_draft(sight: CaptureView, statement: Statement) -> Draft:
         asked = Labelled(kind=statement.kind, text=statement.text, is_asked=True, reach=statement.reach)
         source, evidence = _source(sight.run), input_ref(sight.run)
         return remembered_draft(asked, source, evidence, binding=sight.binding, provenance=TRUSTED)
-    is_own = statement.is_label or is_said(own_words(sight.text.asked), statement.text)
+    is_own = statement.is_label or is_said(own_words(sight.text.own_request), statement.text)
     return Draft(
         kind=statement.kind,
         summary=statement.text,
@@ -331,7 +331,7 @@ def own_words_drafts(sight: CaptureView) -> tuple[list[Draft], Mapping[Dropped, 
     labelled, or asked to be remembered where others see to that, is theirs."""
     sieve = Sieve(cap=limits.OWN_WORDS_PER_RUN_MAX, personal=sight.terms.run_memory.redact_pii)
     leaves = sight.leaves_reminders
-    kept = proposable(sight.stated, sieve, leaves_reminders=leaves, asked=sight.text.asked)
+    kept = proposable(sight.stated, sieve, leaves_reminders=leaves, asked=sight.text.own_request)
     echoing = echoes(sight, sieve.kept)
     sieve.drop(Dropped.ECHO, echoing)
     repeated = {each.text for each in echoing}
@@ -348,7 +348,7 @@ def echoes(sight: CaptureView, statements: Iterable[Statement]) -> tuple[Stateme
 
     What the user's own request says is no echo, whoever else says it too.
     """
-    own = own_words(sight.text.asked)
+    own = own_words(sight.text.own_request)
     keys = {semantic_key(text).text for text in sight.injected}
     given = [set(terms_of(text)) for text in sight.injected]
     return tuple(

@@ -287,7 +287,9 @@ def _sieve(sight: CaptureView, known: Sequence[Statement] = ()) -> Sieve:
     if known:
         return Sieve(cap=max(0, cap - len(known)), personal=personal, known=known)
     sieve = Sieve(cap=cap, personal=personal)
-    sieve.add_labels((*find_labelled(sight.text.asked), *find_remember_requests(sight.text.asked)))
+    sieve.add_labels(
+        (*find_labelled(sight.text.own_request), *find_remember_requests(sight.text.own_request))
+    )
     return sieve
 
 

@@ -25,7 +25,7 @@ from runlore.domain.run import RunId
 from runlore.domain.runs.imported_entries import to_journal_entries
 from runlore.domain.runs.job import Job, JobKind
 from runlore.domain.runs.journal import Entry
-from runlore.domain.runs.transcript import KnownFolder, Left, Position, ToldRun
+from runlore.domain.runs.transcript import KnownFolder, Position, SkipReason, ToldRun
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.skills.skill_uses import SkillOpening, find_opened_in_transcript
@@ -49,50 +49,52 @@ REASON = "imported from a transcript"
 class _Prepared:
     """A run, its entries, and what the detectors see of it, each made once and only where it is needed."""
 
-    def __init__(self, told: ToldRun, folders: Mapping[str, KnownFolder]) -> None:
-        self.told = told
-        self._folder = folder_of(told, folders)
+    def __init__(self, imported: ToldRun, folders: Mapping[str, KnownFolder]) -> None:
+        self.imported = imported
+        self._folder = folder_of(imported, folders)
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
-        return to_journal_entries(self.told)
+        return to_journal_entries(self.imported)
 
     @cached_property
     def mined(self) -> MinedRun:
         """What is mined of it, under the number that it has where nothing of its session is missing."""
-        return self._mine(self.told)
+        return self._mine(self.imported)
 
     def mine_at(self, number: int, run_id: RunId) -> MinedRun:
         """What is mined of it, under the number and the id that it got."""
-        if (number, run_id) == (self.told.first_number, self.told.run_id):
+        if (number, run_id) == (self.imported.first_number, self.imported.run_id):
             return self.mined
-        return self._mine(replace(self.told, first_number=number), run_id)
+        return self._mine(replace(self.imported, first_number=number), run_id)
 
-    def _mine(self, told: ToldRun, run_id: RunId | None = None) -> MinedRun:
+    def _mine(self, imported: ToldRun, run_id: RunId | None = None) -> MinedRun:
         folder = self._folder
         return mine_transcript_run(
-            told, project=folder.project, project_name=folder.project_name, run_id=run_id
+            imported, project=folder.project, project_name=folder.project_name, run_id=run_id
         )
 
     @cached_property
-    def heard(self) -> OutsideTexts:
+    def outside_texts(self) -> OutsideTexts:
         """What words it brings from outside, and which it reads in files."""
-        heard = OutsideTexts(WorkPlace(folder=self.told.folder))
-        for event in number_events(self.told):
-            heard.hear(event)
-        return heard
+        texts = OutsideTexts(WorkPlace(folder=self.imported.folder))
+        for event in number_events(self.imported):
+            texts.hear(event)
+        return texts
 
     @cached_property
-    def opened(self) -> tuple[SkillOpening, ...]:
-        return find_opened_in_transcript(self.told)
+    def skill_openings(self) -> tuple[SkillOpening, ...]:
+        return find_opened_in_transcript(self.imported)
 
     @cached_property
     def states_something(self) -> bool:
-        said = list_user_messages(self.entries, session_id=self.told.session_id, run_id=self.told.run_id)
+        said = list_user_messages(
+            self.entries, session_id=self.imported.session_id, run_id=self.imported.run_id
+        )
         return bool(statements_of(said))
 
     def prepare(self) -> None:
-        _ = self.entries, self.mined, self.heard, self.opened, self.states_something
+        _ = self.entries, self.mined, self.outside_texts, self.skill_openings, self.states_something
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,7 @@ class Batch:
 
 
 @dataclass(kw_only=True)
-class Came:
+class BatchResult:
     """What came of a batch so far."""
 
     stored: list[ImportedRun] = field(default_factory=list)
@@ -145,7 +147,7 @@ class Importing:
         self._prepare(whole)
         return Batch(request=request, whole=whole, folders=folders)
 
-    def bring_in(self, tx: Transaction, batch: Batch) -> Came:
+    def bring_in(self, tx: Transaction, batch: Batch) -> BatchResult:
         """Store what is new of a batch. The memories that are owed then are the caller's to write behind the
         transaction."""
         tx.lock(_turns(batch.whole))
@@ -155,49 +157,51 @@ class Importing:
         bringing = ImportContext(caller=self.caller, now=now, policy=policy, folders=batch.folders)
         came = self._bring_all(tx, batch.whole, bringing)
         note_opened(tx, came.opened)
-        came.left[Left.UNFINISHED] += len(batch.request.runs) - len(batch.whole)
+        came.left[SkipReason.UNFINISHED] += len(batch.request.runs) - len(batch.whole)
         position = _position(batch.request, len(batch.whole), came)
         if position is not None and (batch.request.runs or _is_kept(tx, batch.request.source, position)):
             kept = replace(position, carried=_without_secrets(position.carried))
             tx.transcript_positions.put(batch.request.source, kept, now, session_ids=came.session_ids)
         return came
 
-    def remember(self, came: Came) -> None:
+    def remember(self, came: BatchResult) -> None:
         for job in came.jobs:
             self.remembering.settle(RunId(job.subject), job)
 
     def _prepare(self, runs: tuple[_Prepared, ...]) -> None:
         with self.remembering.store.snapshot() as snapshot:
-            known = snapshot.runs.get_many([run.told.run_id for run in runs])
+            known = snapshot.runs.get_many([run.imported.run_id for run in runs])
         for run in runs:
-            if run.told.run_id not in known:
+            if run.imported.run_id not in known:
                 run.prepare()
 
-    def _bring_all(self, tx: Transaction, runs: tuple[_Prepared, ...], bringing: ImportContext) -> Came:
-        came = Came()
+    def _bring_all(
+        self, tx: Transaction, runs: tuple[_Prepared, ...], bringing: ImportContext
+    ) -> BatchResult:
+        came = BatchResult()
         if is_paused(tx):
-            came.left[Left.PAUSED] += len(runs)
+            came.left[SkipReason.PAUSED] += len(runs)
             return came
         for run in runs:
             self._bring(tx, run, bringing, came)
         return came
 
-    def _bring(self, tx: Transaction, run: _Prepared, bringing: ImportContext, came: Came) -> None:
-        brought = bring(tx, run.told, lambda: run.entries, bringing)
-        if isinstance(brought, Left):
+    def _bring(self, tx: Transaction, run: _Prepared, bringing: ImportContext, came: BatchResult) -> None:
+        brought = bring(tx, run.imported, lambda: run.entries, bringing)
+        if isinstance(brought, SkipReason):
             came.left[brought] += 1
-            if brought is Left.FORGOTTEN and tx.sessions.find(run.told.session_id) is None:
-                came.kept_out.add(run.told.session_id)
+            if brought is SkipReason.FORGOTTEN and tx.sessions.find(run.imported.session_id) is None:
+                came.kept_out.add(run.imported.session_id)
             return
-        came.session_ids.add(run.told.session_id)
+        came.session_ids.add(run.imported.session_id)
         if brought is None:
             came.known += 1
             return
         came.stored.append(brought)
         tx.mined_runs.put(_mine_run(tx, run, brought))
-        record_outside(tx, brought.run, run.heard, bringing.now)
-        if run.opened:
-            came.opened.append((brought.run, run.opened))
+        record_outside(tx, brought.run, run.outside_texts, bringing.now)
+        if run.skill_openings:
+            came.opened.append((brought.run, run.skill_openings))
         if brought.is_remembered:
             self._remember(tx, brought, bringing, came)
         self._capture(tx, run, brought, bringing)
@@ -215,7 +219,9 @@ class Importing:
         if is_heard:
             queue_recurring(tx, ids, session.binding, at)
 
-    def _remember(self, tx: Transaction, brought: ImportedRun, bringing: ImportContext, came: Came) -> None:
+    def _remember(
+        self, tx: Transaction, brought: ImportedRun, bringing: ImportContext, came: BatchResult
+    ) -> None:
         """What follows when a run of late ends: its episode, and the memory that is owed from here on."""
         ids = self.remembering.ids
         act = Act(actor=DAEMON, at=bringing.now, reason=REASON)
@@ -229,23 +235,27 @@ class Importing:
 def _mine_run(tx: Transaction, run: _Prepared, brought: ImportedRun) -> MinedRun:
     """What is mined of a run under its number. Where an earlier run of its session was left out, nobody knows
     what that one has read, and this one may have it from there."""
-    told, number = run.told, brought.run.input_number
+    imported, number = run.imported, brought.run.input_number
     rest = number + 1 if brought.rest_number is None else brought.rest_number
     mined = run.mine_at(rest - 1, brought.run.run_id)
-    moved = rest - 1 - told.first_number
-    carried = [OutsideRead(number=at + moved, source=source) for at, source in find_carried(tx, run.heard)]
+    moved = rest - 1 - imported.first_number
+    carried = [
+        OutsideRead(number=at + moved, source=source) for at, source in find_carried(tx, run.outside_texts)
+    ]
     if carried:
         mined = replace(mined, outside=first_reads((*mined.outside, *carried)))
     if mined.request is not None and mined.request.number != number:
         mined = replace(mined, request=replace(mined.request, number=number))
-    if number == told.first_number or len(tx.runs.of_session(told.session_id)) >= told.ordinal:
+    if number == imported.first_number or len(tx.runs.of_session(imported.session_id)) >= imported.ordinal:
         return mined
     return with_earlier([mined], [OutsideRead(number=number, source=LEFT_OUT)])[0]
 
 
 def _turns(runs: tuple[_Prepared, ...]) -> set[Scope]:
     """The sessions, and those that began them: a session must not be forgotten while its subagent's comes."""
-    named = (name for run in runs for name in (run.told.session_id, run.told.parent_id) if name is not None)
+    named = (
+        name for run in runs for name in (run.imported.session_id, run.imported.parent_id) if name is not None
+    )
     return {Scope(ScopeKind.SESSION, name) for name in named}
 
 
@@ -272,13 +282,13 @@ def _without_secrets(carried: Mapping[str, str | int]) -> dict[str, str | int]:
     }
 
 
-def _position(request: RunsToImport, whole: int, came: Came) -> Position | None:
+def _position(request: RunsToImport, whole: int, came: BatchResult) -> Position | None:
     """How far the source has been read with this; None leaves it as it was.
 
     What was kept back while capture is paused is told again later. Where nothing of it may be stored, neither
     is where it was read.
     """
-    if request.position is None or came.left[Left.PAUSED] or (whole and not came.session_ids):
+    if request.position is None or came.left[SkipReason.PAUSED] or (whole and not came.session_ids):
         return None
     if whole == len(request.runs):
         return request.position

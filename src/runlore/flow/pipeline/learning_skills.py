@@ -175,7 +175,7 @@ class LearningSkills:
         at = self.clock.now()
         tx.mined_runs.put(sight.mined)
         kept = keep(tx, found, DetectionContext(ids=self.ids, at=at))
-        propose_repeated(tx, self.ids, kept.seen, at)
+        propose_repeated(tx, self.ids, kept.suggestions, at)
         if self.has_model and current_skills(tx).llm_learn:
             queue(tx, self.ids, JobKind.ENHANCE, [each.suggestion_id for each in kept.new], at=at)
         if waits_for_model(tx, has_model=self.has_model):
@@ -242,7 +242,7 @@ class LearningSkills:
                 return None
             at = self.clock.now()
             kept = keep(tx, found, DetectionContext(ids=self.ids, at=at, whole_since=look.since))
-            propose_repeated(tx, self.ids, kept.seen, at)
+            propose_repeated(tx, self.ids, kept.suggestions, at)
             return kept
 
     def _remember(self, repeated: Sequence[Suggestion], look: "_Look") -> bool:

@@ -130,14 +130,14 @@ class ScopeView:
         return tuple(entry_of(Candidate(record=each.record)) for each in self.visible)
 
     @cached_property
-    def given(self) -> tuple[Record, ...]:
+    def prompt_records(self) -> tuple[Record, ...]:
         """All that is known here of what prompts get."""
         newest = {each.record.record_id: each.record for each in self.visible}
         return tuple((newest | {record.record_id: record for record in self.standing}).values())
 
     @cached_property
     def subjects(self) -> Mapping[str, Sequence[Record]]:
-        return by_subject(self.given)
+        return by_subject(self.prompt_records)
 
     def overruled_by(self, narrower: "ScopeView") -> frozenset[RecordId]:
         """What the view of a narrower scope keeps out of this one: worked out once while both hold."""

@@ -142,7 +142,7 @@ class SearchSnapshot:
             raise IndexWanted
         return self.searchable
 
-    def beside(self, near: VectorQuery | None) -> "SearchSnapshot":
+    def with_vectors(self, near: VectorQuery | None) -> "SearchSnapshot":
         return self if near is None else replace(self, near=near)
 
     def at(self, moment: datetime | None) -> "SearchSnapshot":

@@ -123,7 +123,7 @@ def views_of(reading: SearchSnapshot, scopes: Sequence[Scope], now: datetime) ->
         if not narrow.is_narrower_than(wide):
             continue
         if narrow_view.is_large:
-            found |= find_overruled(reading, wide_view.given, [narrow], now)
+            found |= find_overruled(reading, wide_view.prompt_records, [narrow], now)
         else:
             found |= wide_view.overruled_by(narrow_view)
     return Views(scopes=tuple(present), each=views, overruled=frozenset(found))

@@ -174,7 +174,7 @@ class PromotedFault:
     because: str = ""
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         return self.wrong.format(name=self.name, because=self.because)
 
     @property

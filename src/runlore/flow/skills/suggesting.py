@@ -63,7 +63,7 @@ class KeepResult:
         )
 
     @property
-    def seen(self) -> tuple[Suggestion, ...]:
+    def suggestions(self) -> tuple[Suggestion, ...]:
         return tuple(each.suggestion for each in (*self.new, *self.again))
 
     @property

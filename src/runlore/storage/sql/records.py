@@ -241,7 +241,7 @@ class SqlRecords(SqlCollection):
         order = "f.revalidate_at_ms, f.record_id"
         return records_of(self._session, due, (*asked.parameters, limit), order=order)
 
-    def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
+    def list_due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
         """Live records whose `expires_at` has come, the earliest first."""
         due = (
             "SELECT record_id, due_at_ms FROM records WHERE due_at_ms IS NOT NULL AND due_at_ms <= ?"
