@@ -257,7 +257,7 @@ def _known_before(
     looked through all the same."""
     from runlore.daemon.agents_folder import read_persona
     from runlore.daemon.mining.past_decisions import decided_in
-    from runlore.daemon.mining.proposing import StoredBefore, proposed_statements, stored_before
+    from runlore.daemon.mining.proposing import StoredBefore, load_stored_before, proposed_statements
 
     settings = call.settings()
     now = SystemClock().now()
@@ -266,7 +266,7 @@ def _known_before(
             with call.operations(mounts_follow=False) as operations:
                 run_memory = run_memory_policy(operations.get_policy(PolicyName.RUN_MEMORY).policy)
                 persona_id = None if settings.url is not None else read_persona(settings.state_root)
-                before = stored_before(operations, persona_id)
+                before = load_stored_before(operations, persona_id)
                 statements = proposed_statements(findings.heard, before, now)
                 return decided_in(operations), run_memory, statements
         except RunloreError as error:

@@ -122,7 +122,7 @@ def write_file(path: str, lines: Iterable[bytes]) -> None:
 
 
 @contextmanager
-def opened_backup(path: str) -> Iterator[BinaryIO]:
+def open_backup(path: str) -> Iterator[BinaryIO]:
     if "\0" in path:
         raise wrong_backup("has no path that there can be")
     try:
@@ -241,7 +241,7 @@ def write_backup(
 
 def read_backup(parts: BackupParts, path: str, progress: Progress = ignore_progress) -> BackupAnswer:
     """Read a file into an empty store: all of it, or nothing when it is not whole or not ours."""
-    with opened_backup(path) as file:
+    with open_backup(path) as file:
         size = os.fstat(file.fileno()).st_size
         # The first time only to see that it is whole; half of the work is done then.
         header, rows = Archive().rows(file)
@@ -304,7 +304,7 @@ def _list(folder: str) -> list[str]:
 
 def _may_hold(path: str, since: datetime, until: datetime | None) -> bool:
     try:
-        with opened_backup(path) as file:
+        with open_backup(path) as file:
             written_at = parse_time(Archive().rows(file)[0].written_at)
     except Invalid:
         return True

@@ -42,7 +42,7 @@ _OURS = ("sources_digest", OWN_WORDS, WORTH, CHANGED)
 _RECENT_SESSIONS = 16
 
 
-def checked_candidate(request: NewCandidate) -> NewCandidate:
+def check_candidate(request: NewCandidate) -> NewCandidate:
     """The candidate as it can be kept: without what Runlore itself put into a prompt, its source in form."""
     if request.kind not in LEARNING_KINDS:
         raise Invalid(
@@ -71,7 +71,7 @@ def checked_candidate(request: NewCandidate) -> NewCandidate:
         )
     for name, text in _names(source):
         _checked_name(name, text)
-    checked_evidence(request.evidence_refs)
+    check_evidence(request.evidence_refs)
     content = without_notes(check_summary(request.content))
     return replace(request, content=content)
 
@@ -120,7 +120,7 @@ def require_own_evidence(
             own_artifact(collections, caller, ArtifactId(reference.artifact_id))
 
 
-def checked_evidence(references: tuple[EvidenceRef, ...]) -> tuple[EvidenceRef, ...]:
+def check_evidence(references: tuple[EvidenceRef, ...]) -> tuple[EvidenceRef, ...]:
     """Evidence whose ids have the form of ids, and that holds no secret."""
     for name, text in _evidence_names(references):
         _checked_name(name, text)

@@ -88,8 +88,8 @@ def _database(parts: Parts, repair: bool) -> Iterator[_Found]:
         if repair:
             with parts.store.transaction() as tx:
                 tx.journal.recount(session_id)
-        told = f"the bytes of the journal of session {session_id} are counted wrongly"
-        yield _derived_finding(told, repaired=repair, hint="`runlore doctor --repair` counts them anew")
+        message = f"the bytes of the journal of session {session_id} are counted wrongly"
+        yield _derived_finding(message, repaired=repair, hint="`runlore doctor --repair` counts them anew")
     hint = "restore the latest backup into an empty store; nothing is repaired by guessing"
     yield from (_Found(PROBLEM, problem, hint) for problem in parts.store.problems())
 

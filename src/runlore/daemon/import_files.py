@@ -11,7 +11,7 @@ from runlore.domain.errors import Invalid
 
 
 @contextmanager
-def opened_import(path: str) -> Iterator[BufferedReader]:
+def open_import(path: str) -> Iterator[BufferedReader]:
     if "\0" in path:
         raise wrong_import("has no path that there can be", hint="give the path of an export")
     try:

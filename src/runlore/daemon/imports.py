@@ -14,7 +14,7 @@ import orjson
 
 from runlore.daemon.background.jobs import queue_reviews_again
 from runlore.daemon.exports import EXPORT_VERSION
-from runlore.daemon.import_files import opened_import, wrong_import
+from runlore.daemon.import_files import open_import, wrong_import
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused
 from runlore.domain.record import RECORD, JsonValue, Kind, Layer, Record, RecordId, State, opening
@@ -52,7 +52,7 @@ def import_file(
     store: Store, path: str, intake: Intake, progress: Progress = ignore_progress
 ) -> ImportAnswer:
     """Read an export into a store, in one transaction."""
-    with opened_import(path) as file, store.transaction() as tx:
+    with open_import(path) as file, store.transaction() as tx:
         # Two at once must not both find the store empty.
         tx.lock({WORKSPACE})
         header, untold = _document(file)
@@ -211,9 +211,9 @@ def _history(plain: JsonValue) -> History:
     if not isinstance(plain, dict) or not isinstance(plain.get("events"), list):
         raise wrong_import("holds a record that is not an object with events")
     fields = dict(plain)
-    told = fields.pop("events")
+    event_fields = fields.pop("events")
     try:
-        events = tuple(deserialize(RecordEvent, event) for event in told)
+        events = tuple(deserialize(RecordEvent, event) for event in event_fields)
         plain = _replay(events)
         record = _read(plain)
         for event in events:

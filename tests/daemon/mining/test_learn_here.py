@@ -38,7 +38,7 @@ def test_what_is_not_for_the_command_is_done_by_others(here: frozenset[int]) -> 
             tasks,
             bundles=BUNDLES,
             workers=2,
-            told=told.__setitem__,
+            progress=told.__setitem__,
             lost=len,
             here=here,
         )

@@ -52,7 +52,7 @@ def results(work: Work[int, int], workers: int) -> tuple[dict[int, int], dict[in
     """What came of the numbers, and how much of each was told."""
     told: dict[int, int] = {}
     tasks = [Task(job=number, name=f"file-{number}") for number in NUMBERS]
-    done = dict(run_tasks(work, tasks, bundles=BUNDLES, workers=workers, told=told.__setitem__, lost=len))
+    done = dict(run_tasks(work, tasks, bundles=BUNDLES, workers=workers, progress=told.__setitem__, lost=len))
     assert children() == []
     return done, told
 
@@ -86,7 +86,9 @@ def test_where_everything_kills_its_process_everything_is_lost_and_it_ends() -> 
 def test_what_is_done_in_the_command_itself_goes_on_while_a_process_dies() -> None:
     tasks = [Task(job=number, name=f"file-{number}") for number in NUMBERS]
     here = frozenset(range(8, 20))
-    coming = run_tasks(pool_work.die, tasks, bundles=BUNDLES, workers=2, told=unheard, lost=len, here=here)
+    coming = run_tasks(
+        pool_work.die, tasks, bundles=BUNDLES, workers=2, progress=unheard, lost=len, here=here
+    )
 
     lost = {7: len("was ended by signal 9")}
     assert dict(coming) == {number: number * number for number in NUMBERS} | lost
@@ -157,7 +159,7 @@ def test_a_mistake_quotes_nothing_of_what_was_read(workers: int) -> None:
 
 def test_whoever_stops_listening_leaves_no_process_behind() -> None:
     tasks = [Task(job=number, name=f"file-{number}") for number in NUMBERS]
-    coming = run_tasks(pool_work.square, tasks, bundles=BUNDLES, workers=3, told=unheard, lost=len)
+    coming = run_tasks(pool_work.square, tasks, bundles=BUNDLES, workers=3, progress=unheard, lost=len)
 
     next(coming)
     coming.close()

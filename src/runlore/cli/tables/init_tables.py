@@ -83,10 +83,10 @@ class SetupStep:
 def show_found(state: MachineState) -> None:
     """Which sessions there are, what they teach, and what is set up already."""
     if not state.sources:
-        from runlore.daemon.mining.local_transcripts import looked_at
+        from runlore.daemon.mining.local_transcripts import list_search_places
 
         say("No session of any agent was found. Transcripts are looked for in:")
-        for place in looked_at():
+        for place in list_search_places():
             say(f"  {short_path(place)}", "dim")
         say("If yours are elsewhere: `runlore learn PATH`. `make tour` shows it with some.", "dim")
     elif state.teaches:

@@ -10,7 +10,7 @@ from runlore.cli.tables.table_cells import plural, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.daemon.connected_agents import AGENTS
 from runlore.daemon.mining.findings import LearnFindings, ReadingSummary, Unread
-from runlore.daemon.mining.local_transcripts import looked_at
+from runlore.daemon.mining.local_transcripts import list_search_places
 from runlore.daemon.mining.past_decisions import PastDecision, Queue
 from runlore.daemon.mining.store_runs import Stored
 from runlore.domain.record import Record
@@ -167,7 +167,7 @@ def _show_nothing_found(reading: ReadingSummary, paths: Sequence[str]) -> bool:
         say(f"No session of any agent was found in {', '.join(paths)}.")
     else:
         say("No session of any agent was found. Transcripts are looked for in:")
-        for place in looked_at():
+        for place in list_search_places():
             say(f"  {place}", "dim")
         say("Name a file or a folder where yours are: runlore learn PATH", "dim")
     _show_unread(reading.unread)

@@ -73,7 +73,7 @@ class _ByHand(Remote):
         return answer
 
     def import_records(self, path: str, *, progress: ops.Progress = ops.ignore_progress) -> ops.ImportAnswer:
-        with import_files.opened_import(path) as file:
+        with import_files.open_import(path) as file:
             landed = self.upload(path_of("memory", "import"), Upload(file, progress))
         return answers.read(ops.ImportAnswer, landed)
 

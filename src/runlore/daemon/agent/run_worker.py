@@ -119,7 +119,7 @@ class RunFinisher:
 
     def _close(self, ending: RunEnding, texts: Mapping[str, str]) -> Closed | None:
         """Its end, in one transaction; None where somebody else has ended it, or it is gone."""
-        told = check_ending(replace(ending, error=make_storable(ending.error)))
+        checked = check_ending(replace(ending, error=make_storable(ending.error)))
         act = Act(actor=AGENT, at=self._parts.clock.now(), reason=ending.reason)
         # Made before the transaction, for it takes a while to clean them.
         kept = [*self._requests.artifacts_to_keep(act.at), *self._artifacts(texts, act)]
@@ -137,10 +137,10 @@ class RunFinisher:
                         add_artifact(tx, run, artifact)
             else:
                 # What came before capture was turned off is remembered, and nothing that comes now.
-                told = RunEnding(status=ending.status, reason=ending.reason)
+                checked = RunEnding(status=ending.status, reason=ending.reason)
             if run.status in WAITING:
                 run = move_run(tx, run, RunMove.RESUME, act.at)
-            return closing(self._parts).close(tx, run, told, act)
+            return closing(self._parts).close(tx, run, checked, act)
 
     def _artifacts(self, texts: Mapping[str, str], act: Act) -> Iterator[Artifact]:
         run = self._opened.run

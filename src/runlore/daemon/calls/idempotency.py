@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from runlore.daemon.calls.requests import checked_key, request_digest
+from runlore.daemon.calls.requests import request_digest
 from runlore.domain.access import Caller
 from runlore.domain.errors import CONNECTION_LOST, Conflict, Unavailable
 from runlore.domain.lazy import LazyModule, dataclass
@@ -137,7 +137,7 @@ class IdempotentCalls:
     def _identity(self, call: Call) -> tuple[str | None, str]:
         if call.key is None:
             return None, ""
-        key = f"{self.caller.actor}\n{checked_key(call.key)}"
+        key = f"{self.caller.actor}\n{check_key(call.key)}"
         return key, request_digest(call.operation, call.request)
 
 

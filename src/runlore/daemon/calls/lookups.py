@@ -40,7 +40,7 @@ SCANNED_MAX = 10_000
 SCANNED_BATCH = 500
 
 
-def checked_words(text: str) -> str:
+def check_words(text: str) -> str:
     """A text to look for, as `holds` wants it; empty looks for nothing."""
     if len(check_text("the text", text)) > limits.QUERY_CHARS_MAX:
         raise Invalid(

@@ -38,7 +38,7 @@ _NO_RUNS = "what Runlore itself wrote of runs was not searched: it is in the lay
 SEARCHED_LAYERS = frozenset({Layer.PROFILE, Layer.PROCEDURAL, Layer.SEMANTIC})
 
 
-def checked_limit(limit: int, most: int) -> int:
+def check_limit(limit: int, most: int) -> int:
     if not 1 <= limit <= most:
         raise Invalid(
             f"the limit is {limit}, outside 1 to {most}",
@@ -48,7 +48,7 @@ def checked_limit(limit: int, most: int) -> int:
     return limit
 
 
-def checked_query(query: str) -> str:
+def check_query(query: str) -> str:
     text = check_text("the query", query).strip()
     if not text:
         raise Invalid("the query is blank", code="query.blank", hint="say what to look for")
@@ -61,7 +61,7 @@ def checked_query(query: str) -> str:
     return text
 
 
-def checked_key(key: str) -> str:
+def check_key(key: str) -> str:
     if not key.strip() or len(check_text("the idempotency key", key)) > limits.ID_CHARS_MAX:
         raise Invalid(
             f"the idempotency key is blank or longer than {limits.ID_CHARS_MAX} characters",

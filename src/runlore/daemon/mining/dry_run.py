@@ -226,7 +226,7 @@ def _read_all(
         tasks,
         bundles=_bundles(sources),
         workers=workers,
-        told=report,
+        progress=report,
         lost=_lost_source,
         here=here,
     ):

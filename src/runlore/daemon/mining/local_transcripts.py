@@ -14,7 +14,7 @@ def local_transcripts() -> Transcripts:
     return LocalTranscripts(environment=os.environ, home=_home(), clock=SystemClock())
 
 
-def looked_at() -> tuple[str, ...]:
+def list_search_places() -> tuple[str, ...]:
     """Where transcripts of the known agents are looked for, whether there are any or not."""
     return tuple(path for path, looks_like in all_locations(os.environ, _home()) if not looks_like)
 
@@ -23,7 +23,7 @@ def is_transcript(path: str, connected: Iterable[Mapping[str, object]]) -> bool:
     """Whether a file lies where agents keep transcripts: as this process knows it, or as it was told when an
     agent was connected, for an agent may be started with other variables than the daemon."""
     real = os.path.realpath(path)
-    places = list(looked_at())
+    places = list(list_search_places())
     for record in connected:
         environment, home = record.get("environment"), record.get("home")
         if isinstance(environment, dict) and isinstance(home, str):

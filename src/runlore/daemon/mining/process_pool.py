@@ -109,28 +109,28 @@ def run_tasks(
     *,
     bundles: Sequence[Sequence[int]],
     workers: int,
-    told: Callable[[int, int], None],
+    progress: Callable[[int, int], None],
     lost: "Lost[DoneT]",
     here: frozenset[int] = frozenset(),
 ) -> "Generator[tuple[int, DoneT], None, None]":
-    """Each task's place with what came of it, as they are done. `told` is called with a place and how much of
-    it is done. A task that fails is the error of the whole; of one whose process dies comes what is `lost`.
+    """Each task's place with what came of it, as they are done. `progress` is called with a place and how much
+    of it is done. A task that fails is the error of the whole; of one whose process dies comes what is `lost`.
 
     `here` are the places that this process itself may work on, as one of the `workers`: what kills a process
     that works on one of them kills the command. It takes the last bundles first, the others the first ones.
     """
     if workers <= 1:
         for place in (place for bundle in bundles for place in bundle):
-            yield place, _here(work, tasks[place], partial(told, place))
+            yield place, _here(work, tasks[place], partial(progress, place))
         return
     with _start_workers(work, min(workers - bool(here), len(bundles))) as crew:
-        sharing: _Sharing[JobT, DoneT] = _Sharing(crew, tasks, bundles, told)
+        sharing: _Sharing[JobT, DoneT] = _Sharing(crew, tasks, bundles, progress)
         yield from sharing.results(work, here, lost)
 
 
-def _here(work: "Work[JobT, DoneT]", task: Task[JobT], told: ReportProgress) -> DoneT:
+def _here(work: "Work[JobT, DoneT]", task: Task[JobT], progress: ReportProgress) -> DoneT:
     try:
-        return work(task.job, told)
+        return work(task.job, progress)
     except RunloreError:
         raise
     except Exception as error:
@@ -146,11 +146,11 @@ class _Sharing(Generic[JobT, DoneT]):
         crew: list[_Worker],
         tasks: Sequence[Task[JobT]],
         bundles: Sequence[Sequence[int]],
-        told: Callable[[int, int], None],
+        progress: Callable[[int, int], None],
     ) -> None:
         self._crew = crew
         self._tasks = tasks
-        self._told = told
+        self._progress = progress
         self._waiting = deque(bundles)
         self._ready: list[tuple[int, DoneT]] = []
         self._failure: RunloreError | None = None
@@ -171,11 +171,11 @@ class _Sharing(Generic[JobT, DoneT]):
                 yield from self._receive(None)
                 continue
             for place in self._waiting.pop():
-                yield place, _here(work, self._tasks[place], partial(self._told_here, place))
+                yield place, _here(work, self._tasks[place], partial(self._report_here, place))
                 yield from self._receive(0)
 
-    def _told_here(self, place: int, done: int) -> None:
-        self._told(place, done)
+    def _report_here(self, place: int, done: int) -> None:
+        self._progress(place, done)
         self._listen(0)
 
     def _receive(self, timeout: float | None) -> "list[tuple[int, DoneT]]":
@@ -223,7 +223,7 @@ class _Sharing(Generic[JobT, DoneT]):
     def _take(self, worker: _Worker, message: object) -> None:
         if isinstance(message, _At):
             worker.at = message.place
-            self._told(message.place, message.done)
+            self._progress(message.place, message.done)
         elif isinstance(message, _Failed):
             raise message.error(self._tasks[message.place].name)
         elif isinstance(message, _Done):
@@ -249,9 +249,9 @@ def _error_name(error: Exception) -> str:
     return f"{type(error).__name__}{where}"
 
 
-def _failure(name: str, told: str) -> RunloreError:
+def _failure(name: str, message: str) -> RunloreError:
     return RunloreError(
-        f"Runlore itself failed while reading {name}: {told}",
+        f"Runlore itself failed while reading {name}: {message}",
         code="learn.reader",
         hint="this is a mistake in Runlore; please report it, and leave that file out meanwhile",
     )

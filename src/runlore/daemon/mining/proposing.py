@@ -263,7 +263,7 @@ def _start_key(run: RunWords) -> tuple[float, RunId]:
     return (0.0 if run.started_at is None else run.started_at.timestamp(), run.run_id)
 
 
-def stored_before(operations: ops.Operations, persona_id: PersonaId | None) -> StoredBefore:
+def load_stored_before(operations: ops.Operations, persona_id: PersonaId | None) -> StoredBefore:
     """What a store has for whoever brings transcripts in; `ended_at` asks it later, and only of what says the
     same as something new."""
     learning = learning_policy(operations.get_policy(PolicyName.LEARNING).policy)

@@ -127,12 +127,12 @@ class FolderCache:
 
 
 def read_source(
-    transcripts: Transcripts, source: TranscriptSource, folders: FolderCache, told: Callable[[int], None]
+    transcripts: Transcripts, source: TranscriptSource, folders: FolderCache, progress: Callable[[int], None]
 ) -> SourceRead:
     """Read a source from its beginning, and mine each run of it."""
     read = SourceRead()
     with isolate_errors(read.problems.append):
-        _mine(transcripts, source, read, folders=folders, told=told)
+        _mine(transcripts, source, read, folders=folders, progress=progress)
     for session_id, latest in read.sessions.items():
         read.matches[session_id] = ()
         with isolate_errors(read.problems.append):
@@ -147,7 +147,7 @@ def _mine(
     read: SourceRead,
     *,
     folders: FolderCache,
-    told: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> None:
     last_told = 0
     for run in transcripts.read(source, read.counts):
@@ -161,7 +161,7 @@ def _mine(
             read.leave(run)
         if read.counts.bytes - last_told >= _TOLD_EVERY_BYTES:
             last_told = read.counts.bytes
-            told(last_told)
+            progress(last_told)
 
 
 def in_order(runs: Mapping[int, MinedRun], earlier: Sequence[OutsideRead]) -> tuple[MinedRun, ...]:

@@ -71,7 +71,7 @@ def store(
             counts = ReadCounts()
             reading = _Reading(source=source, runs=transcripts.read(source, counts, position), counts=counts)
             with isolate_errors(partial(sums.add_unread, source)):
-                _read_on(reading, sums=sums, sending=sending, told=report)
+                _read_on(reading, sums=sums, sending=sending, progress=report)
             sums.add(source, counts)
         done += source.bytes
         progress(done, total)
@@ -165,7 +165,9 @@ class _Reading:
     counts: ReadCounts
 
 
-def _read_on(reading: _Reading, *, sums: Totals, sending: _BatchSender, told: Callable[[int], None]) -> None:
+def _read_on(
+    reading: _Reading, *, sums: Totals, sending: _BatchSender, progress: Callable[[int], None]
+) -> None:
     source, counts = reading.source, reading.counts
     digest = source_digest(source)
     for batch in _batches(reading.runs):
@@ -180,7 +182,7 @@ def _read_on(reading: _Reading, *, sums: Totals, sending: _BatchSender, told: Ca
         sending.leave(SkipReason.FOLDER, len(whole) - len(allowed))
         if allowed:
             sending.send(digest, allowed, whole[-1].after)
-        told(counts.bytes)
+        progress(counts.bytes)
     if counts.after is not None:
         sending.note(digest, counts.after)
 

@@ -9,10 +9,10 @@ from runlore.domain.runs.transcript import TranscriptSource
 from runlore.ports.transcripts import Transcripts
 
 
-def read_here(source: TranscriptSource, told: ReportProgress) -> SourceRead:
+def read_here(source: TranscriptSource, progress: ReportProgress) -> SourceRead:
     """Read a source with the readers and the folders of this machine."""
     transcripts, folders = _own()
-    return read_source(transcripts, source, folders, told)
+    return read_source(transcripts, source, folders, progress)
 
 
 @cache

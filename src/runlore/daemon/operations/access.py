@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import (
-    checked_limit,
+    check_limit,
     cursor_at,
     number_of,
     read_cursor,
@@ -110,7 +110,7 @@ class AccessActs(Bound):
 
     @operation
     def list_audit(self, request: ops.AuditRequest) -> ops.AuditPage:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         after = None if request.cursor is None else _read_place(request.cursor)
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.audit.page(
@@ -140,17 +140,17 @@ def follow_audit(
     An act has the time at which it was begun, and is there once it is committed: what is a little older than
     the newest is looked through again.
     """
-    told: dict[str, datetime] = {}
+    sent_at: dict[str, datetime] = {}
     since, pause = request.since, threading.Event()
     while True:
         for event in read_all(ask, replace(request, since=since)):
-            if event.id not in told:
-                told[event.id] = event.at
+            if event.id not in sent_at:
+                sent_at[event.id] = event.at
                 yield event
-        if told:
-            newest = max(told.values())
+        if sent_at:
+            newest = max(sent_at.values())
             since = newest - timedelta(seconds=limits.AUDIT_LATE_S)
-            told = {name: at for name, at in told.items() if at >= since}
+            sent_at = {name: at for name, at in sent_at.items() if at >= since}
         yield None
         pause.wait(beat_s)
 

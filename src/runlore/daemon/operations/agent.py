@@ -7,7 +7,7 @@ from runlore.daemon.agent.run_follower import RunFollower
 from runlore.daemon.calls.access import may_use, own_session
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import checked_limit, cut, read_cursor
+from runlore.daemon.calls.requests import check_limit, cut, read_cursor
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import UnstoredRuns, own_run, own_run_turn, run_id_of
 from runlore.daemon.runs.run_ends import closing, remembering
@@ -86,7 +86,7 @@ class AgentActs(Bound):
 
     @operation
     def list_approvals(self, request: ops.ApprovalsRequest) -> ops.ApprovalPage:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         after = read_cursor(request.cursor, ApprovalId)
         run_id = None if request.run_id is None else run_id_of(request.run_id)
         states = request.states or frozenset({ApprovalState.WAITING})

@@ -7,7 +7,7 @@ from itertools import islice
 from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.calls.idempotency import Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import checked_limit
+from runlore.daemon.calls.requests import check_limit
 from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
@@ -38,7 +38,7 @@ class CaptureActs(Bound):
         wanted = BackfillSelection(
             session_id=request.session_id,
             since=request.since,
-            limit=checked_limit(request.limit, limits.LIST_LIMIT_MAX),
+            limit=check_limit(request.limit, limits.LIST_LIMIT_MAX),
         )
         if request.dry_run:
             with self.parts.store.snapshot() as snapshot:
@@ -88,7 +88,7 @@ class CaptureActs(Bound):
     @operation
     def work_jobs(self, *, limit: int = limits.LIST_LIMIT_DEFAULT) -> ops.WorkAnswer:
         """Do what is due now, models asked where needed: so many jobs and lots of vectors at most."""
-        lots = checked_limit(limit, limits.LIST_LIMIT_MAX)
+        lots = check_limit(limit, limits.LIST_LIMIT_MAX)
         done = do_due_jobs(self.parts, limit=lots)
         outcomes.settle_outcomes(self.parts.store, self.parts.clock.earliest_now(), limit=lots)
         self.parts.meaning.work(lots)
@@ -139,12 +139,12 @@ def _deletion_episode(deletion: _Deletion, session_id: SessionId | None) -> Draf
 
 def _deleted_again(kept: EarlierResult) -> ops.DeletedRunMemories:
     """What was answered, from the episode; where nothing was there to delete, none was written."""
-    told = kept.records[0].metadata if kept.records else {}
+    counts = kept.records[0].metadata if kept.records else {}
     return ops.DeletedRunMemories(
-        memories=as_whole(told.get("memories", 0)),
-        sessions=as_whole(told.get("sessions", 0)),
+        memories=as_whole(counts.get("memories", 0)),
+        sessions=as_whole(counts.get("sessions", 0)),
         dry_run=False,
-        more=bool(told.get("more", False)),
+        more=bool(counts.get("more", False)),
     )
 
 

@@ -1,6 +1,6 @@
 """The inbox: all that waits for a person, as far as the caller may know of it."""
 
-from runlore.daemon.calls.requests import checked_limit, wrong_cursor
+from runlore.daemon.calls.requests import check_limit, wrong_cursor
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.overview import waiting_approvals
 from runlore.domain import limits
@@ -13,7 +13,7 @@ class InboxActs(Bound):
 
     @operation
     def inbox(self, request: ops.InboxRequest) -> ops.InboxPage:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         with self.parts.store.snapshot() as snapshot:
             waiting = Inbox(
                 snapshot,

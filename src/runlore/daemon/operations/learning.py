@@ -19,18 +19,18 @@ from runlore.daemon.calls.idempotency import Call, Done
 from runlore.daemon.calls.lookups import (
     as_it_was,
     batch_for,
-    checked_words,
+    check_words,
     holds,
     lock_record,
     newest_first,
     scanned_page,
     storable,
 )
-from runlore.daemon.calls.requests import checked_limit, whole_milliseconds
+from runlore.daemon.calls.requests import check_limit, whole_milliseconds
 from runlore.daemon.candidate_sources import (
     candidate_provenance,
-    checked_candidate,
-    checked_evidence,
+    check_candidate,
+    check_evidence,
     require_own_evidence,
 )
 from runlore.daemon.operations.bound import Bound, operation, reasoned_call
@@ -84,7 +84,7 @@ class LearningActs(Bound):
     @operation
     def create_candidate(self, request: ops.NewCandidate) -> Record:
         """A candidate; it waits for review. The answer is the one that the caller has waiting already."""
-        checked = checked_candidate(request)
+        checked = check_candidate(request)
         with self.parts.store.snapshot() as snapshot:
             # What is read behind this moment cannot have been behind these words.
             provenance = candidate_provenance(snapshot, self.caller, self.parts.private_runs, checked)
@@ -110,8 +110,8 @@ class LearningActs(Bound):
 
     @operation
     def list_candidates(self, request: ops.CandidateRequest) -> ops.Page:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        words = checked_words(request.text)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
+        words = check_words(request.text)
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, request.session_id)
             where = RecordFilter(
@@ -192,8 +192,8 @@ class LearningActs(Bound):
 
     @operation
     def list_learnings(self, request: ops.LearningRequest) -> ops.Page:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        words = checked_words(request.filters.text)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
+        words = check_words(request.filters.text)
         now = request.as_of or self.parts.clock.now()
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, request.session_id, at=request.as_of)
@@ -269,10 +269,10 @@ class LearningActs(Bound):
             done = (by_origin.clear if is_clearing else by_origin.take_back)(tx, present, act)
             items = still_revocable(tx, found, filters, act.at, alone=is_clearing)
             records = (by_origin.clear_records if is_clearing else by_origin.end_records)(tx, items, act)
-            told = answer(items=records, others=done.names, dry_run=False)
-            return Done(told, records=records, numbers=dict.fromkeys(done.names, 0))
+            result = answer(items=records, others=done.names, dry_run=False)
+            return Done(result, records=records, numbers=dict.fromkeys(done.names, 0))
 
-        told = self.acting.perform(
+        result = self.acting.perform(
             call, do, lambda kept: answer(items=kept.records, others=kept.names, dry_run=False)
         )
         if origin:
@@ -281,7 +281,7 @@ class LearningActs(Bound):
             self.parts.library.project(skills)
             self.parts.library.mirror_skips()
         self.follow_skills()
-        return told
+        return result
 
     @operation
     def supersede(self, request: ops.Supersession) -> Record:
@@ -315,7 +315,7 @@ class LearningActs(Bound):
     @operation
     def verify(self, request: ops.VerifyRequest) -> Record:
         vouching = Vouching(
-            evidence=checked_evidence(request.evidence_refs),
+            evidence=check_evidence(request.evidence_refs),
             on_my_word=request.on_my_word,
             both_hold=request.both_hold,
             revalidate_at=whole_milliseconds(request.revalidate_at),
@@ -434,8 +434,8 @@ def require_filter(filters: LearningFilters) -> None:
             hint="leave the state out",
         )
     narrowing = (filters.scopes, filters.scope_kinds, filters.kinds, filters.tiers, filters.decisions)
-    told = (filters.text.strip(), filters.origin.strip())
-    if not any((*narrowing, *told)) and filters.actor is None and filters.rule is None:
+    texts = (filters.text.strip(), filters.origin.strip())
+    if not any((*narrowing, *texts)) and filters.actor is None and filters.rule is None:
         raise Invalid(
             "revoke-matching without a filter would revoke everything",
             code="learning.filter",
@@ -451,7 +451,7 @@ def passes(
     origin = filters.origin.strip()
     if alone:
         return by_origin.rests_alone(record.provenance, origin)
-    is_told = holds(record, checked_words(filters.text))
+    is_told = holds(record, check_words(filters.text))
     return is_told and (not origin or rests_on(collections, record, origin))
 
 

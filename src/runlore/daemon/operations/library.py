@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from runlore.daemon.calls.access import asks_privately, own_session
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import checked_limit, checked_query, number_of, short_text
+from runlore.daemon.calls.requests import check_limit, check_query, number_of, short_text
 from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.daemon.skill_access import (
     UsedSkills,
@@ -106,7 +106,7 @@ class LibraryActs(Bound):
 
     @operation
     def list_skills(self, request: ops.SkillsRequest) -> ops.SkillPage:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         self.parts.library.keep_fresh()
         with self.parts.store.snapshot() as snapshot:
             found = standing(snapshot, all_skills(snapshot, request.states), self.parts.clock.now())
@@ -176,8 +176,8 @@ class LibraryActs(Bound):
 
     @operation
     def match_skills(self, request: ops.MatchRequest) -> ops.FittingSkills:
-        query = checked_query(request.query)
-        limit = None if request.limit is None else checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        query = check_query(request.query)
+        limit = None if request.limit is None else check_limit(request.limit, limits.LIST_LIMIT_MAX)
 
         def turn(collections: Collections) -> SkillQuery:
             policy = current_skills(collections)
@@ -252,7 +252,7 @@ class LibraryActs(Bound):
     @operation
     def list_curations(self, limit: int = limits.LIST_LIMIT_DEFAULT) -> tuple[Curation, ...]:
         with self.parts.store.snapshot() as snapshot:
-            return snapshot.curations.page(limit=checked_limit(limit, limits.LIST_LIMIT_MAX))
+            return snapshot.curations.page(limit=check_limit(limit, limits.LIST_LIMIT_MAX))
 
     @operation
     def reset_skips(self, name: str | None = None) -> tuple[StoredSuggestion, ...]:
@@ -281,7 +281,7 @@ class LibraryActs(Bound):
 
     @operation
     def skill_log(self, request: ops.SkillLogRequest) -> ops.SkillLog:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         name = None if request.name is None else askable(request.name, "skill")
         before = None if request.cursor is None else number_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from runlore.daemon.calls.access import may_use, own_session, readable_scopes
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import checked_limit, checked_query
+from runlore.daemon.calls.requests import check_limit, check_query
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.contexts import gather_context, input_of, near_query, reached_scopes
 from runlore.daemon.runs.run_access import UnstoredRuns, own_run
@@ -84,7 +84,7 @@ class ProjectionActs(Bound):
 
     @operation
     def memory_context(self, request: ops.ContextRequest) -> ops.MemoryContext:
-        query = None if request.query is None else checked_query(request.query)
+        query = None if request.query is None else check_query(request.query)
         session_id = SessionId(askable(request.session_id, "session"))
         now = request.as_of or self.parts.clock.now()
         asked = QueryVector()
@@ -127,10 +127,10 @@ class ProjectionActs(Bound):
 
     @operation
     def session_search(self, request: ops.SessionSearchRequest) -> ops.SessionSearch:
-        limit = checked_limit(request.limit, limits.SEARCH_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.SEARCH_LIMIT_MAX)
         asked = ops.SessionSearchRequest(
             session_id=SessionId(askable(request.session_id, "session")),
-            query=None if request.query is None else checked_query(request.query),
+            query=None if request.query is None else check_query(request.query),
             limit=limit,
             as_of=request.as_of,
         )
@@ -242,8 +242,8 @@ class ProjectionActs(Bound):
 
     @operation
     def goal_context(self, request: ops.GoalRequest) -> ops.GoalContext:
-        goal = checked_query(request.goal)
-        limit = checked_limit(request.limit, limits.CONTEXT_PER_LAYER_MAX)
+        goal = check_query(request.goal)
+        limit = check_limit(request.limit, limits.CONTEXT_PER_LAYER_MAX)
         now = request.as_of or self.parts.clock.now()
         session_id = None
         if request.session_id is not None:

@@ -13,8 +13,8 @@ from runlore.daemon.calls.access import (
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import as_it_was, next_cursor, profile_draft, storable
 from runlore.daemon.calls.requests import (
-    checked_limit,
-    checked_query,
+    check_limit,
+    check_query,
     list_unsearched,
     read_cursor,
     record_filter,
@@ -56,7 +56,7 @@ class RecordActs(Bound):
 
     @operation
     def list_records(self, request: ops.ListRequest) -> ops.Page:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         where = record_filter(
             request.filters, default_states=frozenset({State.ACTIVE}), now=self.parts.clock.now()
         )
@@ -94,8 +94,8 @@ class RecordActs(Bound):
 
     @operation
     def search(self, request: ops.SearchRequest) -> ops.SearchHits:
-        query = checked_query(request.query)
-        limit = checked_limit(request.limit, limits.SEARCH_LIMIT_MAX)
+        query = check_query(request.query)
+        limit = check_limit(request.limit, limits.SEARCH_LIMIT_MAX)
         where = search_filter(request, self.parts.clock.now())
         filters = request.filters
         asked = contexts.near_query(

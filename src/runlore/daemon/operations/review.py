@@ -13,7 +13,7 @@ from runlore.daemon.calls.access import (
 )
 from runlore.daemon.calls.idempotency import Call, Done
 from runlore.daemon.calls.lookups import active_records, next_cursor
-from runlore.daemon.calls.requests import checked_limit, first_cursor, read_cursor
+from runlore.daemon.calls.requests import check_limit, first_cursor, read_cursor
 from runlore.daemon.operations.bound import operation, reasoned_call
 from runlore.daemon.operations.forgetting import ForgetActs
 from runlore.domain import limits
@@ -56,7 +56,7 @@ class ReviewActs(ForgetActs):
 
     @operation
     def review_list(self, request: ops.ReviewRequest) -> ops.ReviewPage:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         now, place = self.parts.clock.now(), read_cursor(request.cursor, RecordId)
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, request.session_id)

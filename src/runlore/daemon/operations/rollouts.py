@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from runlore.daemon.calls.idempotency import Call, Done
 from runlore.daemon.calls.lookups import askable, lock_record
-from runlore.daemon.calls.requests import checked_limit, number_of
+from runlore.daemon.calls.requests import check_limit, number_of
 from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -55,7 +55,7 @@ class RolloutActs(Bound):
 
     @operation
     def list_promoted(self, request: ops.PromotedRequest) -> ops.PromotedPage:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         source = None if request.source_record_id is None else _source(request.source_record_id)
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.promotions.page(
@@ -74,7 +74,7 @@ class RolloutActs(Bound):
 
     @operation
     def promoted_history(self, request: ops.PromotedHistoryRequest) -> ops.PromotedHistory:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         after = number_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
             name = rollouts.get_promoted(snapshot, askable(request.skill_name, "promoted")).name
@@ -194,15 +194,15 @@ def _definition(request: ops.PromoteLearning, known: PromotedSkill | None) -> De
     )
 
 
-def _or(told: str | None, kept: str) -> str:
-    return kept if told is None else told
+def _or(new: str | None, kept: str) -> str:
+    return kept if new is None else new
 
 
-def _context(told: str) -> SkillContext:
-    if not told.strip():
+def _context(text: str) -> SkillContext:
+    if not text.strip():
         return SkillContext.FORK
     try:
-        return SkillContext(told.strip())
+        return SkillContext(text.strip())
     except ValueError as error:
         raise Invalid(
             "there is no such context",

@@ -5,7 +5,7 @@ from contextlib import suppress
 from runlore.daemon.calls.access import may_use, own_session
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import checked_limit, clean_text, cut, number_of, read_cursor
+from runlore.daemon.calls.requests import check_limit, clean_text, cut, number_of, read_cursor
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import UnstoredRuns, new_run_id, own_artifact, own_run, own_run_turn
 from runlore.daemon.runs.run_ends import closing, remembering
@@ -97,7 +97,7 @@ class JournalActs(Bound):
                 code="journal.of",
                 hint="give either run_id or session_id",
             )
-        limit = checked_limit(request.limit, limits.EVENTS_PER_CALL_MAX)
+        limit = check_limit(request.limit, limits.EVENTS_PER_CALL_MAX)
         after = number_of(request.cursor)
         if request.run_id is not None and self.unstored.holds(self.parts.store, request.run_id):
             return ops.JournalPage(items=())
@@ -179,7 +179,7 @@ class RunActs(JournalActs):
 
     @operation
     def list_runs(self, request: ops.RunsRequest) -> ops.RunPage:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         is_agent = self.caller.role is Role.AGENT
         session_id = None
         with self.parts.store.snapshot() as snapshot:
@@ -300,8 +300,8 @@ class RunActs(JournalActs):
             if is_ended_so(run, ending):
                 return Done(Closed(run=run, job=None), name=run.run_id)
             # What was reported before capture was turned off is remembered, and nothing that comes now.
-            told = ending if is_captured(tx, session) else RunEnding(status=ending.status)
-            return Done(self.closing.close(tx, run, told, act), name=run.run_id)
+            stored_ending = ending if is_captured(tx, session) else RunEnding(status=ending.status)
+            return Done(self.closing.close(tx, run, stored_ending, act), name=run.run_id)
 
         def again(kept: EarlierResult) -> Closed:
             return Closed(run=kept.tx.runs.get(RunId(kept.name)), job=None)

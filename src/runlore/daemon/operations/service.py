@@ -90,8 +90,8 @@ class ServiceActs(Bound):
         )
         tx.policies.put(revision)
         queue_enforcing(tx, revision, JobId(self.parts.ids.new("job", act.at)), act.at)
-        told = with_remarks(revision, before=current.policy)
-        return Done(told, name=f"{revision.name}@{revision.revision}")
+        revision_answer = with_remarks(revision, before=current.policy)
+        return Done(revision_answer, name=f"{revision.name}@{revision.revision}")
 
     def _switch_capture(self, *, paused: bool) -> ops.CaptureStatus:
         with self.parts.store.transaction() as tx:

@@ -7,7 +7,7 @@ from functools import partial
 from runlore.daemon.calls.access import own_session, require_bindable
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable, has_others_records
-from runlore.daemon.calls.requests import checked_limit, clean_text, cut, read_cursor
+from runlore.daemon.calls.requests import check_limit, clean_text, cut, read_cursor
 from runlore.daemon.calls.working_folders import WorkingFolder, unbound_proposal, working_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.runs import RunActs
@@ -113,7 +113,7 @@ class SessionActs(RunActs):
 
     @operation
     def list_sessions(self, request: ops.PageRequest) -> ops.SessionPage:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         limited = self.caller.role is Role.AGENT or self.caller.scopes is not None
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.sessions.page(
@@ -184,7 +184,7 @@ class SessionActs(RunActs):
 
     @operation
     def list_personas(self, request: ops.PageRequest) -> ops.PersonaPage:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.sessions.personas(limit=limit + 1, before=read_cursor(request.cursor, PersonaId))
         items, cursor = cut(found, limit, lambda persona: (persona.updated_at, persona.persona_id))

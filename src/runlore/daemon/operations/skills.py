@@ -9,7 +9,7 @@ from functools import partial
 from runlore.daemon.background.jobs import capture_now, learning_skills
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import checked_limit, number_of
+from runlore.daemon.calls.requests import check_limit, number_of
 from runlore.daemon.mining.source_reader import look_up_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.forgetting import ForgetActs
@@ -129,7 +129,7 @@ class SkillActs(ForgetActs):
 
     @operation
     def list_suggestions(self, request: ops.SuggestionsRequest) -> ops.SuggestionPage:
-        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.suggestions.page(
                 limit=limit + 1,
@@ -183,8 +183,8 @@ def _check_source(source: str) -> None:
 
 
 def _imported_numbers(answer: ops.ImportedRuns) -> dict[str, int]:
-    told = {name: getattr(answer, name) for name in _BROUGHT}
-    return {**told, **{f"{_BECAUSE}{reason}": number for reason, number in answer.reasons.items()}}
+    counts = {name: getattr(answer, name) for name in _BROUGHT}
+    return {**counts, **{f"{_BECAUSE}{reason}": number for reason, number in answer.reasons.items()}}
 
 
 def _imported_again(kept: EarlierResult) -> ops.ImportedRuns:

@@ -7,7 +7,7 @@ from functools import partial
 from runlore.daemon.calls.access import keeps, own_session, require_bindable
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import checked_limit
+from runlore.daemon.calls.requests import check_limit
 from runlore.daemon.calls.working_folders import WorkingFolder, working_folder
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.sessions import session_of
@@ -40,7 +40,7 @@ class TrialActs(Bound):
                 hint=f"only {PolicyName.LEARNING} can be tried; put another, and roll it back if need be",
             )
         tried = learning_policy(trial.policy)
-        limit = checked_limit(trial.limit, limits.LIST_LIMIT_MAX)
+        limit = check_limit(trial.limit, limits.LIST_LIMIT_MAX)
         now = self.parts.clock.now()
         with self.parts.store.snapshot() as snapshot:
             present, revision = learning_in_force(snapshot)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
-from runlore.daemon.calls.requests import checked_limit
+from runlore.daemon.calls.requests import check_limit
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import own_run_turn
 from runlore.domain import limits
@@ -33,7 +33,7 @@ class WorthActs(Bound):
 
     @operation
     def value(self, request: ops.ValueRequest) -> ops.ValueAnswer:
-        limit = checked_limit(request.limit, limits.SEARCH_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.SEARCH_LIMIT_MAX)
         with self.parts.store.snapshot() as snapshot:
             percent = current_projection(snapshot).holdback_percent
             found = [
@@ -62,7 +62,7 @@ class WorthActs(Bound):
 
     @operation
     def repeats(self, request: ops.RepeatsRequest) -> ops.RepeatsAnswer:
-        limit = checked_limit(request.limit, limits.SEARCH_LIMIT_MAX)
+        limit = check_limit(request.limit, limits.SEARCH_LIMIT_MAX)
         if self.caller.scopes is not None:
             return ops.RepeatsAnswer(items=(), truncated=False, rates=())
         with self.parts.store.snapshot() as snapshot:
