@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from runlore.daemon.calls.requests import request_digest
+from runlore.daemon.calls.requests import check_key, request_digest
 from runlore.domain.access import Caller
 from runlore.domain.errors import CONNECTION_LOST, Conflict, Unavailable
 from runlore.domain.lazy import LazyModule, dataclass

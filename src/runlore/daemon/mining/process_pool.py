@@ -113,8 +113,9 @@ def run_tasks(
     lost: "Lost[DoneT]",
     here: frozenset[int] = frozenset(),
 ) -> "Generator[tuple[int, DoneT], None, None]":
-    """Each task's place with what came of it, as they are done. `progress` is called with a place and how much
-    of it is done. A task that fails is the error of the whole; of one whose process dies comes what is `lost`.
+    """Each task's place with what came of it, as they are done. `progress` is called with a place and how
+    much of it is done. A task that fails is the error of the whole; of one whose process dies comes what is
+    `lost`.
 
     `here` are the places that this process itself may work on, as one of the `workers`: what kills a process
     that works on one of them kills the command. It takes the last bundles first, the others the first ones.
