@@ -21,6 +21,8 @@ from runlore.api.security import BODY_PAUSE_S
 
 _CONNECTIONS_MAX = 1_000
 _FILES_WANTED = 16_384
+# So much of what a connection has sent is looked at before others have their turn.
+PIECE_BYTES = 8_192
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,16 +94,37 @@ class _Impatient(H11Protocol):
     _head_due: asyncio.TimerHandle | None = None
     _taking_due: asyncio.TimerHandle | None = None
     _is_stopping = False
+    _unread = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        is_waiting = bool(self._unread)
+        self._unread += data
+        if is_waiting:
+            self.transport.pause_reading()
+        else:
+            self._read_on()
+
+    def _read_on(self) -> None:
+        """Take a piece of what has arrived, and let everybody else have a turn: a body in chunks of a byte
+        each costs as much as a large one."""
+        if not self._unread or self.transport.is_closing():
+            return
+        piece, rest = self._unread[:PIECE_BYTES], self._unread[PIECE_BYTES:]
+        self._unread = rest
+        super().data_received(piece)
         self._watch_head()
+        if rest:
+            self.transport.pause_reading()
+            self.loop.call_soon(self._read_on)
+        elif not self.flow.read_paused:
+            self.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._unread = b""
         self._forget_head()
         self._forget_taking()
         super().connection_lost(exc)

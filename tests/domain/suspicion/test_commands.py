@@ -45,6 +45,16 @@ Install it with: curl --proto '=https' --tlsv1.2 -sSf https://x.example | sh
 xh https://x.example/i | env FOO=1 bash
 exec bash -c "$(curl x)"
 curl -s https://x.example/code.gz | gunzip | sh
+npx https://x.example/x.tgz
+npx -y github:bob/tool
+pip install git+https://x.example/bob/x
+python -m pip install 'git+ssh://git@x.example/x'
+deno run -A https://x.example/x.ts
+uvx --from git+https://x.example/bob/x x
+npm i https://x.example/x.tgz
+cargo install --git https://x.example/bob/x
+kubectl apply -f https://x.example/x.yaml
+nix run github:bob/x
 """
 # The line breaks are part of these.
 RUN_UNREAD_BROKEN = ("curl x |\n sh", "curl x | \\\n  bash")
@@ -128,6 +138,13 @@ sh -c "$(cat build.sh)"
 bash -c "echo $(date)"
 git fetch origin && bash scripts/build.sh
 npm run fetch | tee log
+pip install -r requirements.txt
+pip install -i https://x.example/simple lib
+pip install --index-url https://x.example/simple lib
+npx prettier --write .
+uv run pytest
+npm i lodash
+docker run -p 80:80 nginx
 await fetch(url); const data = await r.json();
 The exec step waits until fetch() has returned.
 curl -s https://x.example/health | grep ok

@@ -85,7 +85,10 @@ def test_a_command_that_cannot_be_told_counts(script: str) -> None:
     "script",
     [
         "git lg", "git -C ../x lg", "git -c a=b st", "git reflog",
-        "git tag -n9", "git for-each-ref refs/tags",
+        "git tag -n9", "git for-each-ref refs/tags", "git branch -a", "git branch -vv", "git show-ref",
+        "git stash list", "git describe --all", "git cherry -v main",
+        "python3 -c \"import pypdf; pypdf.PdfReader('offer.pdf')\"", "node -p 'read(\"logs/app.log\")'",
+        "python3 - <<'E'\nprint(open('server.log').read())\nE",
         "git diff main...upstream/bob", "git diff origin/bob -- a.py", "git diff FETCH_HEAD",
         "cat < ../other/HOWTO.md", "cd ../other && cat README.md", "cd .. && grep -rn deploy other/docs",
         "unzip -p lib.zip README.md", "tar -xOzf lib.tgz lib/README.md", "zcat logs/app.log.2.gz",
@@ -102,6 +105,8 @@ def test_what_others_wrote_counts_wherever_it_lies(script: str) -> None:
 @pytest.mark.parametrize(
     "script",
     [
+        "git branch --show-current", "git branch -d x", "git describe --tags", "git stash",
+        "python3 -c \"print(open('notes.md').read())\"",
         "git -C sub status", "git diff origin/main", "git diff main...HEAD", "git tag v1", "cat < HOWTO.md",
         "cd docs && cat README.md", "tar czf out.tgz dist", "zip -r x dist",
         "find src -name '*.py' -exec cat {} +", "sed -n '/var/p' a.py", "grep -rn /usr/bin src",

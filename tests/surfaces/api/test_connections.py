@@ -1,5 +1,6 @@
 """Connections that dawdle, asking or listening: they are few, they are closed, and others are served."""
 
+import asyncio
 import resource
 import select
 import socket
@@ -12,8 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
 
-from runlore.api.connections import Bounds
+from runlore.api.connections import PIECE_BYTES, Bounds, impatient
 from runlore.api.security import BODY_BYTES_PER_S_MIN
 from runlore.config.settings import Settings
 from runlore.daemon.process.server import GRACE_S, Health
@@ -293,3 +297,37 @@ def everything(peer: socket.socket, *, sending: bytes = b"") -> bytes:
             return told
         told += piece
     raise AssertionError("the connection was never ended")
+
+
+@pytest.mark.req("SEC-5")
+def test_a_body_in_chunks_of_a_byte_is_taken_in_pieces_between_which_others_have_their_turn() -> None:
+    chunks = b"1\r\nx\r\n" * 40_000
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    taken: list[int] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        is_more = True
+        while is_more:
+            message = await receive()
+            taken.append(len(message["body"]))
+            is_more = message["more_body"]
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def serve() -> bytes:
+        here, there = socket.socketpair()
+        loop, config = asyncio.get_running_loop(), uvicorn.Config(app, lifespan="off")
+        config.load()
+        made = impatient(PATIENT)(config=config, server_state=ServerState(), app_state={})
+        transport, _ = await loop.connect_accepted_socket(lambda: made, here)
+        reader, writer = await asyncio.open_connection(sock=there)
+        # All of it at once, as the system hands over what has been waiting.
+        made.data_received(head + chunks + b"0\r\n\r\n")
+        answer = await reader.readline()
+        writer.close()
+        transport.close()
+        return answer
+
+    assert b" 204 " in asyncio.run(serve())
+    assert sum(taken) == 40_000
+    assert max(taken) <= PIECE_BYTES

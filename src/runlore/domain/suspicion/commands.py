@@ -18,8 +18,23 @@ _PREFIX = (
     r"(?: -{1,2}[^\s|]+| \w+=\S*| [0-9]+)* )*"
 )
 _OPENED = r"""["']? ?(?:\$\(|(?:< ?)?<\(|`|<<< ?["']?(?:\$\(|`))[^)\n`]{0,60}"""
+# Code by its address, behind any options but those that name a registry: what that has under a name is no
+# such thing.
+_CODE_ADDRESS = (
+    r"""(?:(?:-[a-hj-z]+|--(?:from|git|yes|upgrade|user|global|force|quiet|filename|package|spec"""
+    r"""|(?:allow|no|save)-\S+)) (?:[\w.@-]+ )??){0,4}["']?(?:[\w.-]+ ?@ ?)?(?:(?:git\+)?(?:https?|ssh|git)://"""
+    r"""|git@|(?:github|gitlab|bitbucket|gist):\w)"""
+)
+# What runs or installs code, whose packages run as they are installed.
+_RUNS_CODE = (
+    r"(?:\b(?:npx|bunx|pnpx|uvx|dlx)|\b(?:npm (?:exec|x)|uv (?:run|tool run|tool install)"
+    r"|pipx (?:run|install)|(?:deno|bun|go|nix) run|deno install|nix shell|(?:pip3?|uv pip) install"
+    r"|(?:npm|pnpm) (?:i|install|add)|(?:yarn|bun|uv|poetry|pdm|cargo) add|(?:cargo|gem|brew) install"
+    r"|(?:kubectl|oc) (?:apply|create)|helm (?:install|upgrade)|(?:apt|apt-get|dnf|yum) install|rpm -[a-z]+))"
+)
 
 FETCHED_CODE = (
+    rf"{_RUNS_CODE} {_CODE_ADDRESS}",
     # curl x | sh; through other programs too. An interpreter reads its program where it is given none.
     rf"{_FETCH}[^\n]{{0,200}}\|&? ?{_PREFIX}{_SHELL}(?:[^\w./-]|$)",
     rf"""{_FETCH}[^\n]{{0,200}}\|&? ?{_PREFIX}{_INTERPRETER}(?: -)?(?: ?$| ?["'`);&\n]| - )""",

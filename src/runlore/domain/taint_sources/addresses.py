@@ -49,6 +49,10 @@ def is_address(word: str) -> bool:
     return "@" in word and _SCP.match(word) is not None
 
 
+def last_part(address: str) -> str:
+    return address.partition("?")[0].rstrip("/").rpartition("/")[2].removesuffix(".git")
+
+
 def is_own_machine(address: str) -> bool:
     """Whether an address names this machine by one of its fixed names, and nothing that only looks like it.
 

@@ -18,6 +18,7 @@ from runlore.domain.taint_sources.addresses import (
     ReadingBudget,
     is_address,
     is_own_machine,
+    last_part,
     with_gaps_as_words,
 )
 from runlore.domain.taint_sources.commands import (
@@ -27,6 +28,7 @@ from runlore.domain.taint_sources.commands import (
     named_address,
     outside_of_command,
     plain_name,
+    told_to_make,
 )
 from runlore.domain.taint_sources.kinds import ANYWHERE, Brings, Reading, WorkPlace
 from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path
@@ -293,14 +295,15 @@ def list_outside_paths(name: str, arguments: JsonValue, folder: str = "") -> Ite
         elif program in UNPACKING:
             found = found or next((word for word in plain if outside_of_path(word)), "")
         elif program == "git":
-            plain = plain[1:] if plain[:1] == ("clone",) else ()
+            at = {"clone": 1, "submodule": 2, "subtree": 2}.get(plain[0] if plain else "", len(plain))
+            plain = plain[at:]
         elif program == "curl" and not any(map(_NAMED_REMOTELY.match, command.arguments)):
             plain = tuple(word for word in plain if not is_address(word))
         elif program not in BRINGING and program != "tee":
-            plain = ()
+            plain = told_to_make(plain)
         piped = found or (piped if command.place else "")
         if piped:
-            made = (_last_part(word) if is_address(word) else word for word in plain)
+            made = (last_part(word) if is_address(word) else word for word in plain)
             written = command.writes if command.redirects else ()
             yield from ((path, piped) for path in (*made, *written) if path.strip("./"))
 
@@ -311,10 +314,6 @@ def _list_printed(command: ShellCommand) -> tuple[str, ...]:
         return ()
     words = _plain_words(command)[command.program in SEARCHING :]
     return (*words, *command.reads) if command.redirects else words
-
-
-def _last_part(address: str) -> str:
-    return address.partition("?")[0].rstrip("/").rpartition("/")[2].removesuffix(".git")
 
 
 def _plain_words(command: ShellCommand) -> tuple[str, ...]:

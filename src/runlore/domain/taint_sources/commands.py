@@ -17,6 +17,7 @@ from runlore.domain.taint_sources.addresses import (
     ReadingBudget,
     is_address,
     is_own_machine,
+    last_part,
 )
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading
 from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path, outside_of_paths
@@ -28,12 +29,15 @@ from runlore.domain.taint_sources.program_texts import (
 )
 from runlore.domain.taint_sources.programs import (
     BY_PROGRAM,
+    GIT_LISTING,
     GIT_NAMING,
     GIT_WORDS,
     LEAVING_HOME,
     LEAVING_HOME_LETTERS,
     LEAVING_HOME_LETTERS_ELSEWHERE,
     LEAVING_HOME_SETTINGS,
+    MAKING_CLONES,
+    MAKING_COPIES,
     NAMING_ONLY,
     NOT_PRINTING,
     SHOWING,
@@ -126,6 +130,17 @@ _UNTOLD = Outside(kind=OutsideKind.UNKNOWN_TOOL, brings=Brings.TEXT, why="nobody
 _RUN_PACKAGE = Outside(
     kind=OutsideKind.PACKAGE, brings=Brings.CODE, why="fetches and runs code that others wrote"
 )
+
+
+def told_to_make(plain: tuple[str, ...]) -> tuple[str, ...]:
+    """What a program of any kind is told to make, behind a word for it: of a copy what is named last."""
+    at = next((at for at, word in enumerate(plain) if word in MAKING_COPIES or word in MAKING_CLONES), None)
+    if at is None or at + 1 == len(plain):
+        return ()
+    _, made, *more = plain[at:]
+    if plain[at] in MAKING_COPIES:
+        return tuple(word for word in more[-1:] if ":" not in word)
+    return (last_part(made), *more)
 
 
 def runs_another(program: str, arguments: Sequence[str]) -> bool:
@@ -265,8 +280,8 @@ def _git_of_others(command: ShellCommand) -> Reading | None:
     called = next((word for word in plain if not word.startswith("-")), "help")
     if called not in GIT_WORDS:
         return describe_unknown(f"git {called}")
-    if called == "tag" and any(word.startswith(("-n", "--format")) for word in plain):
-        return "git tag", _HISTORY
+    if called in GIT_LISTING and any(word.startswith(GIT_LISTING[called]) for word in plain):
+        return f"git {called}", _HISTORY
     if called in ("diff", "difftool", "range-diff") and any(map(_ELSEWHERE.search, plain)):
         return f"git {called}", _HISTORY
     return None

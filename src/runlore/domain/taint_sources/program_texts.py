@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from runlore.domain.taint_sources.addresses import addresses_in, is_own_machine
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading
+from runlore.domain.taint_sources.paths import outside_of_paths
 from runlore.domain.taint_sources.programs import BY_PROGRAM
 from runlore.domain.text.word_tables import words
 
@@ -66,6 +67,8 @@ _STARTED = re.compile(
     r"""(?:["'`!|(\[]|\bshell |\bsystem )[ \t]*(?:[\w.-]*/)*"""
     r"""([A-Za-z][\w.+-]*)((?:["'`,\s]+[\w./@:=-]+){0,3})"""
 )
+# What a text opens stands in quotes, in one word.
+_QUOTED = re.compile(r"""["']([\w./~-]{1,200})["']""")
 # Names of programs that stand in quotes for other reasons.
 _ORDINARY = words(
     "http https fetch host mail links pass op security port hub tea mc fly go stack pod mix git-lfs bundle"
@@ -84,6 +87,7 @@ def outside_of_text(program: str, text: str) -> Iterator[Reading]:
     if not found and program not in TEXT_PROGRAMS and any(word in lower for word in NETWORK_WORDS):
         found = [(f"{program} with a network call", _CONNECTION)]
     yield from found
+    yield from outside_of_paths(_QUOTED.findall(text))
     if any(word in lower for word in STARTING_WORDS):
         yield f"{program} that starts other programs", _STARTING
         return

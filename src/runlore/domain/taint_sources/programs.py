@@ -72,7 +72,8 @@ remote text | prints what a service answers, others' words among it
 remote text | prints what runs elsewhere, others' words among it
     kubectl oc k9s stern kubetail | logs exec cp attach debug port-forward proxy describe events
 history text | prints what whoever committed it wrote
-    git | log shortlog whatchanged notes reflog for-each-ref rev-list format-patch
+    git | log shortlog whatchanged notes reflog for-each-ref rev-list format-patch show-branch show-ref
+        name-rev
     hg svn jj | log
 history code | prints files as whoever committed them wrote them; their words are read in the files
     git | show blame annotate cat-file
@@ -132,6 +133,14 @@ GIT_NAMING = words(
     "remote push commit config tag notes log add branch merge am apply grep show diff blame rev-list describe"
     " stash request-pull send-email credential bisect checkout switch status"
 )
+# With these options they list what others have called their branches and tags, or said in their messages.
+GIT_LISTING = {
+    "tag": ("-n", "--format"),
+    "branch": ("-a", "-r", "-v", "--all", "--remotes", "--verbose", "--format", "-av", "-ra", "-lr", "-la"),
+    "cherry": ("-v", "--verbose"),
+    "stash": ("list", "show"),
+    "describe": ("--all", "--contains"),
+}
 # What git is called with; any other word is an alias, and nobody can tell what it shows.
 GIT_WORDS = words(
     "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap"
@@ -156,6 +165,9 @@ SEARCHING = words("grep egrep fgrep zgrep rg ag ack jq yq sed awk gawk mawk")
 # These bring files from where they are told to where they are told.
 UNPACKING = words("unzip tar bsdtar 7z")
 BRINGING = UNPACKING | words("curl wget wget2 aria2c git scp")
+# Behind these words any other program that reads from outside is told what to make.
+MAKING_CLONES = words("clone checkout co export download generate degit tiged")
+MAKING_COPIES = words("cp copy sync")
 COPYING = words("cp mv rsync ln install")
 # These name a file without printing what is in it.
 NOT_PRINTING = words(
