@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 from runlore.domain import limits
 from runlore.domain.claims.support import Support, is_stated, support_of
 from runlore.domain.text.excerpt import ELLIPSIS
-from tests.domain.claims.support_requests import (
-    ASSERTED,
-    ASSERTED_HELD,
-    UNASSERTED,
-    UNASSERTED_HELD,
-    Cases,
-)
+from tests.domain.claims.support_requests import UNASSERTED, UNASSERTED_HELD, Cases
+from tests.domain.claims.support_statements import ASSERTED, ASSERTED_HELD
 
 pytestmark = pytest.mark.req("POL-9")
 

@@ -15,6 +15,7 @@ from runlore.client.remote import RemoteOperations
 from runlore.config.settings import Settings
 from runlore.daemon import answers
 from runlore.domain.access import Role
+from runlore.domain.audit_feed import AuditKind
 from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Refused
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.project import folder_id
@@ -246,7 +247,11 @@ def service(both: Both, folder: Path) -> None:
     token = both.do("create_token", ops.NewToken(name="bot", role=Role.AGENT, scopes=frozenset({ACME})))
     assert token.secret
     assert "bot" in [each.name for each in both.do("list_tokens")]
+    rotated = both.do("rotate_token", ops.TokenRotation(name="bot", grace_s=60))
+    assert rotated.secret != token.secret
     assert both.do("revoke_token", "bot").revoked_at is not None
+    acts = both.read("list_audit", ops.AuditRequest(kinds=frozenset({AuditKind.TOKEN})))
+    assert [act.act for act in acts.items[-3:]] == ["create", "rotate", "revoke"]
     assert both.do("pause_capture").paused
     both.read("capture_status")
     assert not both.do("resume_capture").paused
