@@ -15,8 +15,9 @@ from runlore.domain.skill import (
     SkillMove,
     SkillOrigin,
     SkillState,
+    SuggestionId,
 )
-from runlore.domain.suggestion import SUGGESTION, SuggestionId, SuggestionMove, SuggestionState
+from runlore.domain.suggestion import SUGGESTION, SuggestionMove, SuggestionState
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.fakes import START
 from tests.storage.kept_skills import documented, kept

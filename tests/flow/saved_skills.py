@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from runlore.domain.records.audit import Act
-from runlore.domain.skill import Skill, SkillEvent, SkillState
+from runlore.domain.skill import Skill, SkillEvent, SkillState, SuggestionId
 from runlore.domain.skills.skill_curation import Curation
-from runlore.domain.suggestion import Score, StoredSuggestion, SuggestionId, Trigger
+from runlore.domain.suggestion import Score, StoredSuggestion, Trigger
 from runlore.domain.taint import Provenance
 from runlore.flow.skills.curating import apply, look
 from runlore.flow.skills.saving import Saving, save

@@ -14,14 +14,8 @@ from runlore.domain.run import Run, RunId
 from runlore.domain.runs.journal import Entry, EventType
 from runlore.domain.runs.transcript import Position, ToldEvent, ToldRun, TranscriptAgent
 from runlore.domain.session import SessionId
-from runlore.domain.suggestion import (
-    Score,
-    StoredSuggestion,
-    Suggestion,
-    SuggestionEvidence,
-    SuggestionId,
-    Trigger,
-)
+from runlore.domain.skill import SuggestionId
+from runlore.domain.suggestion import Score, StoredSuggestion, Suggestion, SuggestionEvidence, Trigger
 from runlore.ports import operations as ops
 from tests.fakes import START
 from tests.world import World

@@ -16,9 +16,9 @@ from runlore.domain.skill import (
     SkillId,
     SkillOrigin,
     SkillState,
+    SuggestionId,
 )
 from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationId, CurationKind
-from runlore.domain.suggestion import SuggestionId
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.fakes import START
 from tests.storage.run_values import at, moments, texts

@@ -18,6 +18,7 @@ from runlore.domain.detectors.mined import (
 from runlore.domain.run import Run, RunId
 from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
+from runlore.domain.skill import SuggestionId
 from runlore.domain.suggestion import (
     Parameter,
     Score,
@@ -25,7 +26,6 @@ from runlore.domain.suggestion import (
     StoredSuggestion,
     Suggestion,
     SuggestionEvidence,
-    SuggestionId,
     SuggestionState,
     Trigger,
 )

@@ -26,6 +26,7 @@ from runlore.domain.skill import (
     SkillId,
     SkillOrigin,
     SkillUse,
+    SuggestionId,
     UseOutcome,
 )
 from runlore.domain.skills.rollout import Definition, Execution, ExecutionKind, PromotedSkill, RolloutStatus
@@ -37,7 +38,6 @@ from runlore.domain.suggestion import (
     StoredSuggestion,
     Suggestion,
     SuggestionEvidence,
-    SuggestionId,
     Trigger,
 )
 from runlore.domain.taint import TRUSTED, Provenance

@@ -8,9 +8,9 @@ from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
-from runlore.domain.skill import SkillOrigin, SkillState
+from runlore.domain.skill import SkillOrigin, SkillState, SuggestionId
 from runlore.domain.skills.skill_curation import CurationId
-from runlore.domain.suggestion import SuggestionId, SuggestionState
+from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
 from tests.surfaces.client_both import Both
 from tests.surfaces.skill_files_of import skill_md

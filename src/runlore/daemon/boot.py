@@ -18,7 +18,6 @@ from runlore.daemon.background.jobs import (
 )
 from runlore.daemon.background.maintenance import BOOT, interrupt_abandoned, maintain, sweep, sweep_expired
 from runlore.daemon.parts import Parts
-from runlore.daemon.promoted_checks import mend_promoted
 from runlore.daemon.runs.run_ends import remembering
 from runlore.daemon.scrubbing import ScrubNotes
 from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
@@ -31,10 +30,11 @@ from runlore.flow.review.requeueing import find_unqueued_revision, is_check_due
 from runlore.ports.store import Collections, Store
 
 if TYPE_CHECKING:
-    from runlore.daemon import clean_shutdown
+    from runlore.daemon import clean_shutdown, promoted_checks
     from runlore.flow.capture import maintenance as upkeep
 else:
     clean_shutdown = LazyModule("runlore.daemon.clean_shutdown")
+    promoted_checks = LazyModule("runlore.daemon.promoted_checks")
     upkeep = LazyModule("runlore.flow.capture.maintenance")
 
 
@@ -145,7 +145,10 @@ def _has_more_pointers(parts: Parts, number: int) -> bool:
 
 def _mend_promoted(parts: Parts) -> None:
     """Have the catalogue say what the records of promoted skills say, before any file follows it."""
-    for finding in mend_promoted(parts):
+    with parts.store.snapshot() as snapshot:
+        if not snapshot.counters.any_promoted():
+            return
+    for finding in promoted_checks.mend_promoted(parts):
         _log.warning("%s", finding.message)
 
 

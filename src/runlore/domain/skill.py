@@ -10,10 +10,11 @@ from runlore.domain.json_form import Damage, JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.run import RunId
-from runlore.domain.suggestion import SuggestionId
 from runlore.domain.taint import TRUSTED, Provenance
 
 SkillId = NewType("SkillId", str)
+# What a learned skill was saved from: `domain/suggestion.py`.
+SuggestionId = NewType("SuggestionId", str)
 
 
 DAMAGE = Damage(

@@ -3,7 +3,7 @@
 import hashlib
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, NewType
+from typing import Annotated
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
@@ -13,10 +13,10 @@ from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.project import project_name
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+from runlore.domain.skill import SuggestionId
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.text.safe_text import is_storable
 
-SuggestionId = NewType("SuggestionId", str)
 # The bounds of what is read back.
 SCORE_PARTS_MAX = 40
 ACTIONS_MAX = 40

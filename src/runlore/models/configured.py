@@ -13,18 +13,18 @@ from runlore.domain import limits
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import JsonObject
 from runlore.models.model_choice import ModelChoice, closing_failure
-from runlore.models.prompt_files import CURRENT, load_prompt, render_document
 from runlore.ports.chat import ChatListener, ChatReply, ChatTurn
 from runlore.ports.model import ModelFailure, ProviderKind, Question, Reply
 from runlore.ports.stopping import Stop
 
 if TYPE_CHECKING:
-    from runlore.models import agent_programs
+    from runlore.models import agent_programs, prompt_files
     from runlore.models.chat import ChatClient
     from runlore.models.structured_output import QuestionClient
     from runlore.ports.model import Provider
 else:
     agent_programs = LazyModule("runlore.models.agent_programs")
+    prompt_files = LazyModule("runlore.models.prompt_files")
 
 
 class ConfiguredModels:
@@ -64,8 +64,8 @@ class ConfiguredModels:
 
     def ask(self, question: Question) -> Reply:
         provider, name = self._choice.find(question.model)
-        version = CURRENT[question.purpose]
-        text = render_document(question.document)
+        version = prompt_files.CURRENT[question.purpose]
+        text = prompt_files.render_document(question.document)
         if len(text.encode()) > limits.MODEL_QUESTION_BYTES_MAX:
             raise ModelFailure(
                 f"the question about {question.purpose.value} is longer than"
@@ -77,7 +77,7 @@ class ConfiguredModels:
         answer = client.get().ask(
             provider,
             name,
-            instructions=load_prompt(version),
+            instructions=prompt_files.load_prompt(version),
             text=text,
             schema=question.schema,
             timeout_s=question.timeout_s,

@@ -3,11 +3,20 @@
 Names are relative to an opened folder, and no call follows a link in its last part.
 """
 
-import ctypes
 import errno
 import fcntl
 import os
 import time
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from runlore.domain.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import ctypes
+else:
+    ctypes = LazyModule("ctypes")
 
 _POLL_S = 0.02
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -15,8 +24,6 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
-# Linux alone has this call, and not on every file system.
-_RENAME_WITH_FLAGS = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 _NO_REPLACE, _EXCHANGE = 1, 2
 _NOT_THERE = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
@@ -85,11 +92,18 @@ class Disk:
 
     def _rename(self, name: str, other: str, *, within: int, flag: int) -> bool:
         """Whether the system knows how; OSError where it does and may not."""
-        if _RENAME_WITH_FLAGS is None:
+        rename = _rename_with_flags()
+        if rename is None:
             return False
-        if _RENAME_WITH_FLAGS(within, os.fsencode(name), within, os.fsencode(other), flag) == 0:
+        if rename(within, os.fsencode(name), within, os.fsencode(other), flag) == 0:
             return True
         number = ctypes.get_errno()
         if number in _NOT_THERE:
             return False
         raise OSError(number, os.strerror(number), other)
+
+
+@cache
+def _rename_with_flags() -> Callable[..., int] | None:
+    """Linux alone has this call, and not on every file system."""
+    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

@@ -15,12 +15,12 @@ from runlore.domain.skill import (
     SkillId,
     SkillOrigin,
     SkillState,
+    SuggestionId,
     Usage,
 )
 from runlore.domain.skill_curating.planning import plan_curation
 from runlore.domain.skills.skill_curation import CurationPlan
 from runlore.domain.skills.skips import Skip
-from runlore.domain.suggestion import SuggestionId
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.builders import act
 from tests.fakes import START

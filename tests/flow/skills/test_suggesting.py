@@ -15,7 +15,8 @@ from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.record import Kind, State
 from runlore.domain.runs.transcript import ToldRun
-from runlore.domain.suggestion import SUGGESTION, SuggestionId, SuggestionMove, SuggestionState
+from runlore.domain.skill import SuggestionId
+from runlore.domain.suggestion import SUGGESTION, SuggestionMove, SuggestionState
 from runlore.ports import operations as ops
 from tests.examples import scaled
 from tests.flow.procedures import (

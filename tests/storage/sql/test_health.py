@@ -11,8 +11,7 @@ from runlore.domain.record import RecordId
 from runlore.domain.records.audit import erase_event, forget_record
 from runlore.domain.run import ArtifactId, RunId
 from runlore.domain.serialization.codec import erase
-from runlore.domain.skill import SkillId
-from runlore.domain.suggestion import SuggestionId
+from runlore.domain.skill import SkillId, SuggestionId
 from runlore.ports.store import Store
 from runlore.storage.sql import health, journal_rows, texts
 from runlore.storage.sql.record_rows import (

@@ -17,10 +17,10 @@ from runlore.domain.skill import (
     SkillId,
     SkillState,
     SkillUse,
+    SuggestionId,
     Usage,
     UseOutcome,
 )
-from runlore.domain.suggestion import SuggestionId
 from runlore.ports.store import Store
 from runlore.storage.sql.skills import SqlSkills
 from tests.examples import scaled

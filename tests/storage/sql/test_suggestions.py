@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreError
 from runlore.domain.run import RunId
-from runlore.domain.suggestion import Score, StoredSuggestion, SuggestionId, SuggestionState
+from runlore.domain.skill import SuggestionId
+from runlore.domain.suggestion import Score, StoredSuggestion, SuggestionState
 from runlore.ports.store import Store
 from runlore.storage.sql.suggestions import SqlSuggestions
 from tests.examples import scaled

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runlore.cli.skills.prompt import PREVIEW_LINES_MAX, ask_about, show_preview
-from runlore.domain.suggestion import StoredSuggestion, SuggestionId
+from runlore.domain.skill import SuggestionId
+from runlore.domain.suggestion import StoredSuggestion
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.domain.suggesting.suggested import SUGGESTION
 from tests.examples import scaled

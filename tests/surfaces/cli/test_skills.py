@@ -9,13 +9,13 @@ from rich.cells import cell_len
 
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+from runlore.domain.skill import SuggestionId
 from runlore.domain.suggestion import (
     Parameter,
     Score,
     ScorePart,
     StoredSuggestion,
     SuggestionEvidence,
-    SuggestionId,
     Trigger,
 )
 from runlore.domain.taint import TRUSTED, Provenance

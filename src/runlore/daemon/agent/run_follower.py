@@ -21,8 +21,8 @@ from runlore.domain.record import Kind, Proposal, State
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.runs.job import JobKind
 from runlore.domain.serialization.codec import serialize
-from runlore.domain.skill import SkillEventKind
-from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
+from runlore.domain.skill import SkillEventKind, SuggestionId
+from runlore.domain.suggestion import StoredSuggestion, SuggestionState
 from runlore.flow.skills.rollouts import final_output
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections

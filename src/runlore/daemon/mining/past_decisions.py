@@ -12,8 +12,9 @@ from runlore.domain import limits
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.policies.skills_policy import SkillCurationPolicy, skills_policy
 from runlore.domain.record import JsonObject
+from runlore.domain.skill import SuggestionId
 from runlore.domain.skills import skips
-from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
+from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionState
 from runlore.domain.timestamps import format_time
 from runlore.ports import operations as ops
 

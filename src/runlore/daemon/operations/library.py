@@ -31,10 +31,10 @@ from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import LazyModule
 from runlore.domain.records.audit import Act
 from runlore.domain.session import SessionId
-from runlore.domain.skill import Skill, SkillId
+from runlore.domain.skill import Skill, SkillId, SuggestionId
 from runlore.domain.skills.skill_curation import Curation, CurationId
 from runlore.domain.suggesting.naming import is_valid_name
-from runlore.domain.suggestion import StoredSuggestion, SuggestionId
+from runlore.domain.suggestion import StoredSuggestion
 from runlore.flow.policies import current_skills
 from runlore.flow.skills import library
 from runlore.flow.skills.deciding import reset_skips

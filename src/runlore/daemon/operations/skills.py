@@ -23,8 +23,9 @@ from runlore.domain.records.contracts import check_text
 from runlore.domain.runs.imported_entries import check_position, check_transcript_run
 from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
+from runlore.domain.skill import SuggestionId
 from runlore.domain.statements.ranks import Rank
-from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
+from runlore.domain.suggestion import StoredSuggestion, SuggestionMove, SuggestionState
 from runlore.flow.capture.sessions import find_binding
 from runlore.flow.families import descendants
 from runlore.flow.pipeline.importing import BatchResult, Importing

@@ -7,6 +7,8 @@ The end of what has come is held back until more of it has: so much, or so long,
 is kept for a while beside what comes, for a secret is known by the name before it.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections import OrderedDict, deque
@@ -18,7 +20,7 @@ from runlore.domain.guard import secret_spans
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
-from runlore.ports.operations import RunEvent, RunEventKind
+from runlore.ports import operations as ops
 
 HELD_CHARS = 160
 # Looked at only where so much more has come: most pieces are a word.
@@ -115,7 +117,7 @@ _CUT = "\n[more is told when the call has ended]\n"
 class LiveEvents:
     """What has happened since a place: the events, the place behind them, and whether that was all."""
 
-    events: tuple[RunEvent, ...] = ()
+    events: tuple[ops.RunEvent, ...] = ()
     place: int = 0
     is_over: bool = False
 
@@ -130,7 +132,7 @@ class Live:
     def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
         self._changed = threading.Condition()
         self._elapsed = elapsed
-        self._events: deque[RunEvent] = deque()
+        self._events: deque[ops.RunEvent] = deque()
         self._chars = 0
         self._first = 0
         self._grown = 0
@@ -164,10 +166,10 @@ class Live:
             self._printed += len(piece)
 
     def remark(self, remark: str) -> None:
-        self._tell(RunEvent(kind=RunEventKind.REMARK, data={"text": remark}))
+        self._tell(ops.RunEvent(kind=ops.RunEventKind.REMARK, data={"text": remark}))
 
     def approval(self, told: JsonObject) -> None:
-        self._tell(RunEvent(kind=RunEventKind.APPROVAL, data=told))
+        self._tell(ops.RunEvent(kind=ops.RunEventKind.APPROVAL, data=told))
 
     def grew(self, number: int) -> None:
         with self._changed:
@@ -179,7 +181,9 @@ class Live:
         with self._changed:
             self._numbered += numbered
             number = self._numbered if numbered else 0
-            self._tell(RunEvent(kind=RunEventKind.JOURNAL, data={**told, "number": number}, number=number))
+            self._tell(
+                ops.RunEvent(kind=ops.RunEventKind.JOURNAL, data={**told, "number": number}, number=number)
+            )
 
     def end(self) -> None:
         """Nothing comes any more; a second time does nothing."""
@@ -222,7 +226,7 @@ class Live:
 
     def _behind_growth(self) -> int:
         kept = list(self._events)
-        journalled = [at for at, event in enumerate(kept) if event.kind is RunEventKind.JOURNAL]
+        journalled = [at for at, event in enumerate(kept) if event.kind is ops.RunEventKind.JOURNAL]
         return self._first + (journalled[-1] + 1 if journalled else 0)
 
     def _speaks(self, call_id: str | None) -> None:
@@ -235,16 +239,16 @@ class Live:
         if not text:
             return
         if self._whose is None:
-            self._put(RunEvent(kind=RunEventKind.TEXT, data={"text": text}))
+            self._put(ops.RunEvent(kind=ops.RunEventKind.TEXT, data={"text": text}))
         else:
-            self._put(RunEvent(kind=RunEventKind.OUTPUT, data={"call_id": self._whose, "text": text}))
+            self._put(ops.RunEvent(kind=ops.RunEventKind.OUTPUT, data={"call_id": self._whose, "text": text}))
 
-    def _tell(self, event: RunEvent) -> None:
+    def _tell(self, event: ops.RunEvent) -> None:
         with self._changed:
             self._say(self._trickle.rest())
             self._put(event)
 
-    def _put(self, event: RunEvent) -> None:
+    def _put(self, event: ops.RunEvent) -> None:
         self._events.append(event)
         self._chars += _chars(event)
         while len(self._events) > limits.LIVE_EVENTS_MAX or self._chars > limits.LIVE_CHARS_MAX:
@@ -255,16 +259,16 @@ class Live:
         self._changed.notify_all()
 
 
-def is_growth(event: RunEvent) -> bool:
+def is_growth(event: ops.RunEvent) -> bool:
     """Whether an event says that there is more in the journal, up to its number."""
-    return event.kind is RunEventKind.JOURNAL and not event.data
+    return event.kind is ops.RunEventKind.JOURNAL and not event.data
 
 
-def _growth(number: int) -> RunEvent:
-    return RunEvent(kind=RunEventKind.JOURNAL, data={}, number=number)
+def _growth(number: int) -> ops.RunEvent:
+    return ops.RunEvent(kind=ops.RunEventKind.JOURNAL, data={}, number=number)
 
 
-def _chars(event: RunEvent) -> int:
+def _chars(event: ops.RunEvent) -> int:
     return sum(len(value) for value in event.data.values() if isinstance(value, str))
 
 

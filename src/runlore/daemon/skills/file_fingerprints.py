@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import asdict
 from hashlib import sha256
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import orjson
 
 from runlore.atomic_write import atomic_write
+from runlore.domain.errors import Corrupt
 from runlore.domain.lazy import LazyModule, dataclass
+from runlore.domain.serialization import codec
 from runlore.domain.timestamps import format_time
 from runlore.flow.skills.suggestion_lock import every_suggestion
 
@@ -32,6 +33,8 @@ def skipped_document(collections: Collections) -> dict[str, JsonValue]:
     """Every skipped suggestion by its name: when it was skipped, by which heuristic it was found, how often
     it was skipped."""
     skipped: dict[str, JsonValue] = {}
+    if not collections.counters.any_skipped():
+        return {"skipped": skipped}
     for stored in every_suggestion(collections, states=frozenset({suggestion.SuggestionState.SKIPPED})):
         skip = skips.skip_of(stored)
         skipped[stored.suggestion.name] = {
@@ -103,34 +106,15 @@ def load_seen(path: str) -> FileFingerprints | None:
     """What was seen, by this process or an earlier one."""
     try:
         with open(path, "rb") as file:
-            document = cast("dict[str, object]", orjson.loads(file.read()))
-        if document["format"] != FORMAT:
-            return None
-        listed = cast("list[dict[str, str | bool]]", document["problems"])
-        problems = tuple(
-            FileProblem(
-                name=str(each["name"]),
-                told=str(each["told"]),
-                hint=str(each["hint"]),
-                lasts=bool(each["lasts"]),
-                is_stored=bool(each["is_stored"]),
-            )
-            for each in listed
-        )
-        return FileFingerprints(
-            store=str(document["store"]),
-            rows=int(str(document["rows"])),
-            files=str(document["files"]),
-            skipped=str(document["skipped"]),
-            problems=problems,
-        )
-    except (OSError, ValueError, TypeError, KeyError):
+            document = codec.as_object(orjson.loads(file.read()))
+        return codec.deserialize(FileFingerprints, document) if document["format"] == FORMAT else None
+    except (OSError, ValueError, TypeError, KeyError, Corrupt):
         return None
 
 
 def save_seen(path: str, seen: FileFingerprints) -> None:
     """Keep it for the next process. Where that fails, that one reads the files."""
-    content = orjson.dumps({"format": FORMAT, **asdict(seen)})
+    content = orjson.dumps({"format": FORMAT, **codec.serialize(seen)})
     with contextlib.suppress(OSError):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         atomic_write(path, lambda file: file.write(content), durable=False)

@@ -11,8 +11,9 @@ from runlore.domain.errors import NotFound
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.domain.runs.job import Job, JobKind
+from runlore.domain.skill import SuggestionId
 from runlore.domain.suggesting.enhancing import SCHEMA, Enhanced, apply_enhancement, document
-from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
+from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionState
 from runlore.flow.model_budget import BudgetedModels
 from runlore.flow.pipeline.capturing import FINAL
 from runlore.flow.policies import current_learning, current_skills

@@ -24,6 +24,7 @@ from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.runs.job import Job, JobKind
 from runlore.domain.session import Binding
+from runlore.domain.skill import SuggestionId
 from runlore.domain.skills.repetition import scope_of_suggestion
 from runlore.domain.skills.skill_uses import SkillOpening
 from runlore.domain.statements.candidates import remembered_draft
@@ -31,7 +32,7 @@ from runlore.domain.suggesting.already_documented import Instructions, only_new
 from runlore.domain.suggesting.own_origin import OwnOrigins, origins_of
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggesting.support import is_repeated_work
-from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
+from runlore.domain.suggestion import Suggestion, SuggestionState
 from runlore.domain.taint import inherit
 from runlore.domain.taint_sources.fingerprints import fingerprint_path
 from runlore.flow.capture.importing import is_paused

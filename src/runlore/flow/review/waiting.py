@@ -14,9 +14,10 @@ from runlore.domain.record import REVIEWED_KINDS, Kind, PolicyDecision, Record, 
 from runlore.domain.records.audit import DAEMON
 from runlore.domain.runs.job import Job, JobState
 from runlore.domain.scope import Scope
+from runlore.domain.skill import SuggestionId
 from runlore.domain.statements.conduct import may_stand
 from runlore.domain.statements.ranks import confidence_reasons
-from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
+from runlore.domain.suggestion import StoredSuggestion, SuggestionState
 from runlore.domain.text.excerpt import excerpt
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.flow.review.inbox import (

@@ -5,9 +5,9 @@ Each is a line of the log.
 
 from runlore.domain.errors import NotFound
 from runlore.domain.records.audit import Act
-from runlore.domain.skill import Skill, SkillEventKind
+from runlore.domain.skill import Skill, SkillEventKind, SuggestionId
 from runlore.domain.skills import skips
-from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
+from runlore.domain.suggestion import StoredSuggestion, SuggestionMove, SuggestionState
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.saving import live_one, log_suggestion, skill_of
 from runlore.flow.skills.suggestion_lock import every_suggestion

@@ -36,6 +36,7 @@ from runlore.domain.skill import (
     SkillMove,
     SkillOrigin,
     SkillState,
+    SuggestionId,
 )
 from runlore.domain.skill_curating.merging import merge_skills
 from runlore.domain.skills.skill_saving import document_of
@@ -44,7 +45,6 @@ from runlore.domain.suggestion import (
     StoredSuggestion,
     Suggestion,
     SuggestionEvidence,
-    SuggestionId,
     SuggestionState,
     Trigger,
 )

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from runlore.domain.errors import Conflict
+from runlore.domain.skill import SuggestionId
 from runlore.domain.suggesting.naming import unique_name
-from runlore.domain.suggestion import SuggestionId
 from runlore.ports.store import Transaction
 
 

@@ -13,6 +13,7 @@ from runlore.domain.detectors.match import PROCEDURES, Heuristic
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.skills_policy import SkillCurationPolicy
 from runlore.domain.runs.job import JobKind
+from runlore.domain.skill import SuggestionId
 from runlore.domain.skills.skips import sighting
 from runlore.domain.suggesting.bodies import update_frequency
 from runlore.domain.suggestion import (
@@ -20,7 +21,6 @@ from runlore.domain.suggestion import (
     StoredSuggestion,
     Suggestion,
     SuggestionEvidence,
-    SuggestionId,
     SuggestionState,
     pattern_digest,
 )

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runlore.domain.detectors.match import Heuristic
-    from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
+    from runlore.domain.skill import SuggestionId
+    from runlore.domain.suggestion import StoredSuggestion, SuggestionState
     from runlore.ports.store import Collections, Transaction
 
 FORGETTINGS_NOTE = "skills.forgettings"

@@ -10,7 +10,8 @@ from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.runs.transcript import Position, ToldRun
-from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
+from runlore.domain.skill import SuggestionId
+from runlore.domain.suggestion import StoredSuggestion, SuggestionState
 from runlore.ports.operations.declaration import OPERATORS, OVERSEERS, Operation
 from runlore.ports.operations.field_types import Cursor, PageLimit
 from runlore.ports.operations.progress import Progress, ignore_progress

@@ -61,6 +61,15 @@ class SqlCounters(SqlCollection):
         stamps = [stamp for stamp in self._session.rows(sql)[0] if stamp is not None]
         return from_milliseconds(max(stamps)) if stamps else None
 
+    def any_promoted(self) -> bool:
+        """Whether a skill was ever promoted, by its record or by its row in the catalogue."""
+        sql = "SELECT 1 FROM promoted_skills UNION ALL SELECT 1 FROM skills WHERE origin = 'promoted' LIMIT 1"
+        return bool(self._session.rows(sql))
+
+    def any_skipped(self) -> bool:
+        """Whether a suggestion is skipped."""
+        return bool(self._session.rows("SELECT 1 FROM suggestions WHERE state = 'skipped' LIMIT 1"))
+
     @writing
     def prune_answers(self, before: datetime) -> int:
         """Delete kept answers of idempotency keys from before a moment: how many there were."""

@@ -20,9 +20,8 @@ from runlore.domain.run import RunId
 from runlore.domain.runs.job import JobState
 from runlore.domain.serialization.codec import Plain
 from runlore.domain.session import PersonaId, SessionId
-from runlore.domain.skill import SkillId
+from runlore.domain.skill import SkillId, SuggestionId
 from runlore.domain.skills.skill_curation import CurationId
-from runlore.domain.suggestion import SuggestionId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import (
     approvals,

@@ -19,10 +19,10 @@ from runlore.domain.skill import (
     SkillState,
     SkillUse,
     SkillWords,
+    SuggestionId,
     Usage,
     UseOutcome,
 )
-from runlore.domain.suggestion import SuggestionId
 from runlore.domain.text.safe_text import make_storable
 from runlore.storage.sql import columns, skill_log, skill_uses, texts
 from runlore.storage.sql.curations import SqlCurations

@@ -10,7 +10,8 @@ from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import deserialize, serialize
-from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
+from runlore.domain.skill import SuggestionId
+from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionState
 from runlore.domain.text.safe_text import is_storable, make_storable
 from runlore.storage.sql import columns, skill_log, texts
 from runlore.storage.sql.filters import Condition
