@@ -158,10 +158,11 @@ want_local_model() {
     fi
 }
 
-# The programs that people connect, for the tests to start against a model of their own. As above: where they
-# cannot be had, the tests go on without them, and name them in their summary.
+# The programs that people connect, for the tests to start against a model of their own, and a provider of OpenID
+# Connect to log in with. As above: where they cannot be had, the tests go on without them, and name them in
+# their summary.
 want_agents() {
-    wanted="@anthropic-ai/claude-code@2.1.326 @openai/codex@0.169.0"
+    wanted="@anthropic-ai/claude-code@2.1.326 @openai/codex@0.169.0 oidc-provider@9.13.3"
     if [ "$1" = soak ]; then wanted="$wanted @google/gemini-cli@0.61.0 opencode-ai@1.18.33 @github/copilot@1.0.102"; fi
     # What soak needs contains what the tests need.
     case "$(cat "$venv/.installed-agents" 2>/dev/null)" in "$wanted"*) return ;; esac

@@ -155,11 +155,13 @@ def _list_missing() -> list[tuple[str, str]]:
     has_landlock = launcher.abi() >= LANDLOCK_ABI
     escapes = "(the ring of escapes): this kernel has no Landlock of Linux 6.2"
     agents = "(real agents that are connected): npm could not install them"
+    provider = "(a provider of OpenID Connect): npm could not install it"
     power = "(power cuts on a disk of their own): only root may mount one, with loop devices and mkfs.ext4"
     return [
         ("landlock", "" if has_landlock else escapes),
         ("loop_devices", "" if can_mount_images() else power),
         ("real_agents", "" if (AGENT_PROGRAMS / "claude").exists() else agents),
+        ("real_provider", "" if (AGENT_PROGRAMS.parent / "oidc-provider").exists() else provider),
         ("typescript", "" if has_tools() else "(the TypeScript client): npm could not install its tools"),
     ]
 

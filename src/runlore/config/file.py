@@ -26,6 +26,52 @@ class DatabaseTable(ConfigTable):
     )
 
 
+class OpenIdPersonTable(ConfigTable):
+    """`[server.openid.people."WHO"]`: somebody who may log in, by what the provider says of them."""
+
+    name: str = Field(
+        default="",
+        description="The name under which they act, in the history too. Empty: what the claim says.",
+    )
+    role: Literal["operator", "reader"] = Field(
+        default="operator", description="operator decides; reader sees everything and changes nothing."
+    )
+    scopes: list[str] = Field(
+        default_factory=list,
+        description="The scopes that they are limited to, such as project:atlas. Empty: no limit.",
+    )
+
+
+class OpenIdTable(ConfigTable):
+    """`[server.openid]`: the provider of OpenID Connect that people log in to the console with."""
+
+    issuer: str = Field(
+        default="",
+        max_length=2_000,
+        description="The provider's address, exactly as it names itself, such as https://login.example.org."
+        " Empty: none.",
+    )
+    client_id: str = Field(default="", max_length=256, description="What the provider knows Runlore as.")
+    client_secret_env: str = Field(
+        default="",
+        max_length=128,
+        description="The environment variable that holds the client's secret. Empty: a client without one.",
+    )
+    claim: str = Field(
+        default="email",
+        pattern=r"^[A-Za-z0-9_:/.-]{1,128}$",
+        description="The claim by which people are known, such as sub. An email counts once it is verified.",
+    )
+    label: str = Field(
+        default="",
+        max_length=64,
+        description="What the button of the login names. Empty: the provider's host.",
+    )
+    people: dict[str, OpenIdPersonTable] = Field(
+        default_factory=dict, max_length=1_000, description="Who may log in, each as a table of its own."
+    )
+
+
 class ServerTable(ConfigTable):
     """`[server]`: where the daemon listens, and whom it listens to."""
 
@@ -52,6 +98,9 @@ class ServerTable(ConfigTable):
     allowed_origins: list[str] = Field(
         default_factory=list,
         description="Web pages that may call it from a browser, such as https://runlore.example.org.",
+    )
+    openid: OpenIdTable = Field(
+        default_factory=OpenIdTable, description="The provider of OpenID Connect that people log in with."
     )
 
 

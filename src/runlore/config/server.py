@@ -1,10 +1,26 @@
 """Where a daemon listens, and whom it listens to: one frozen part of the settings."""
 
+from collections.abc import Mapping
+from dataclasses import field
+
+from runlore.domain.access import Caller
 from runlore.domain.lazy import dataclass
 
 HOST_DEFAULT = "127.0.0.1"
 PORT_DEFAULT = 7717
 PORT_MAX = 65_535
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenIdSettings:
+    """The provider, how it knows us, and whom it may let in: callers by what their claim says."""
+
+    issuer: str
+    client_id: str
+    client_secret: str = field(default="", repr=False)
+    claim: str = "email"
+    label: str = ""
+    people: Mapping[str, Caller] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,3 +37,4 @@ class ServerSettings:
     tls_key: str | None = None
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
+    openid: OpenIdSettings | None = None

@@ -26,9 +26,11 @@ from runlore.domain.record import JsonObject
 from runlore.domain.text.safe_text import hidden_characters
 
 if TYPE_CHECKING:
+    from runlore.config import openid
     from runlore.config.file import AgentTable, ApprovalTable, ConfigFile, ServerTable
     from runlore.domain.policies import skills_policy
 else:
+    openid = LazyModule("runlore.config.openid")
     skills_policy = LazyModule("runlore.domain.policies.skills_policy")
 
 # Signs that stand between commands, or for something else; in a command they are in quotes, or it is none.
@@ -199,7 +201,7 @@ def read_port(text: str, name: str) -> int:
 
 
 def _server(table: "ServerTable | None", environment: Mapping[str, str], state_root: str) -> ServerSettings:
-    server = ServerSettings() if table is None else _server_of(table, state_root)
+    server = ServerSettings() if table is None else _server_of(table, environment, state_root)
     host, port = environment.get(HOST_VARIABLE), environment.get(PORT_VARIABLE)
     return replace(
         server,
@@ -208,7 +210,7 @@ def _server(table: "ServerTable | None", environment: Mapping[str, str], state_r
     )
 
 
-def _server_of(table: "ServerTable", state_root: str) -> ServerSettings:
+def _server_of(table: "ServerTable", environment: Mapping[str, str], state_root: str) -> ServerSettings:
     """The file's table. Files that it names lie beside it unless their whole path is given."""
     certificate, key = (
         os.path.join(state_root, os.path.expanduser(path)) if path else None
@@ -222,6 +224,7 @@ def _server_of(table: "ServerTable", state_root: str) -> ServerSettings:
         tls_key=key,
         allowed_hosts=tuple(table.allowed_hosts),
         allowed_origins=tuple(table.allowed_origins),
+        openid=openid.read_openid(table.openid, environment, os.path.join(state_root, CONFIG_NAME)),
     )
 
 

@@ -7,7 +7,7 @@ the package and may be read without a token: they hold nothing but the console i
 import hashlib
 from collections.abc import Callable
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.concurrency import run_in_threadpool
@@ -16,10 +16,15 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from runlore.daemon.process.browser_sessions import KEY_HEADER, SESSION_S, BrowserSessions, cookie_name
-from runlore.domain.errors import Denied, Invalid
+from runlore.domain.errors import Denied, Invalid, NotFound
 from runlore.domain.timestamps import format_time
 
-LOGIN, LOGOUT = "/console/login", "/console/logout"
+if TYPE_CHECKING:
+    from runlore.daemon.process.openid import OpenId
+
+# How long somebody may take at the provider.
+BEGUN_S = 600
+LOGIN, LOGOUT, OPENID = "/console/login", "/console/logout", "/console/openid"
 _PAGE = "index.html"
 _TYPES = {
     "html": "text/html",
@@ -54,13 +59,16 @@ class Console:
 
     @property
     def paths(self) -> frozenset[str]:
-        return frozenset({*self._files, LOGIN, LOGOUT})
+        return frozenset({*self._files, LOGIN, LOGOUT, OPENID})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, path = Request(scope, receive), scope["path"]
         if path in (LOGIN, LOGOUT):
             _check_method(request, "POST")
             answer = await (_log_in if path == LOGIN else _log_out)(request)
+        elif path == OPENID:
+            _check_method(request, "GET", "POST")
+            answer = _tell_openid(request) if request.method == "GET" else await _begin_openid(request)
         else:
             _check_method(request, "GET", "HEAD")
             answer = self._file(request)
@@ -94,12 +102,17 @@ def _tag(text: bytes) -> str:
 
 
 async def _log_in(request: Request) -> Response:
-    """Begin a session: {"token": SECRET} or {"code": CODE}."""
+    """Begin a session: {"token": SECRET}, {"code": CODE}, or what a provider of OpenID Connect and the page
+    that went to it tell: {"openid": CODE, "state": STATE, "key": KEY}."""
     told = await _read_body(request)
     sessions = _sessions(request)
-    ways: dict[str, Callable[[str], Any]] = {"token": sessions.log_in, "code": sessions.log_in_with_code}
-    given = [(ways[name], told[name]) for name in ways if isinstance(told.get(name), str)]
-    if len(given) != 1 or len(told) != 1:
+    ways: dict[str, Callable[[str], Any]] = {
+        "token": sessions.log_in,
+        "code": sessions.log_in_with_code,
+        "openid": lambda code: _log_in_with_openid(request, code, told),
+    }
+    given = [(way, told[name]) for name, way in ways.items() if isinstance(told.get(name), str)]
+    if len(given) != 1 or len(told) != (3 if "openid" in told else 1):
         raise Invalid(
             "a login takes a token or a code, as a text",
             code="session.login",
@@ -110,10 +123,58 @@ async def _log_in(request: Request) -> Response:
     # Nobody can use the session that this browser had before: its secrets are replaced.
     await run_in_threadpool(sessions.log_out, *_secrets_of(request))
     answer = _document(
-        {"key": login.key, "actor": login.caller.actor, "expires_at": format_time(login.expires_at)}
+        {
+            "key": login.key,
+            "actor": login.caller.actor,
+            "role": login.caller.role.value,
+            "expires_at": format_time(login.expires_at),
+        }
     )
+    if "openid" in told:
+        _set_cookie(answer, request, "", max_age=0, name=_begun_cookie(request))
     _set_cookie(answer, request, login.cookie, max_age=SESSION_S)
     return answer
+
+
+def _tell_openid(request: Request) -> Response:
+    """What the button says with which people log in at a provider; nothing where there is none."""
+    provider = _sessions(request).openid
+    return _document({} if provider is None else {"label": provider.settings.label})
+
+
+async def _begin_openid(request: Request) -> Response:
+    """Where the browser goes to log in. It comes back to the console's page, with a code."""
+    begun = await run_in_threadpool(_provider(request).begin, _page_of(request))
+    answer = _document({"location": begun.location, "key": begun.key})
+    _set_cookie(answer, request, begun.cookie, max_age=BEGUN_S, name=_begun_cookie(request))
+    return answer
+
+
+def _log_in_with_openid(request: Request, code: str, told: dict[str, Any]) -> Any:
+    begun = request.cookies.get(_begun_cookie(request), ""), str(told.get("key", ""))
+    person = _provider(request).finish(code, str(told.get("state", "")), _page_of(request), begun)
+    return _sessions(request).log_in_as(person)
+
+
+def _provider(request: Request) -> "OpenId":
+    found: OpenId | None = _sessions(request).openid
+    if found is None:
+        raise NotFound(
+            "no provider of OpenID Connect is set up",
+            code="openid.none",
+            hint="log in with an operator's token, or set up [server.openid] in config.toml",
+        )
+    return found
+
+
+def _page_of(request: Request) -> str:
+    """The console's address as the browser has it: its origin, which the gate has looked at, or the host."""
+    named = request.headers.get("origin") or f"{request.url.scheme}://{request.headers.get('host', '')}"
+    return f"{named}/"
+
+
+def _begun_cookie(request: Request) -> str:
+    return f"{cookie_name(request.scope.get('server'))}_begun"
 
 
 async def _log_out(request: Request) -> Response:
@@ -129,9 +190,9 @@ def _secrets_of(request: Request) -> tuple[str, str]:
     return cookie, request.headers.get(KEY_HEADER, "")
 
 
-def _set_cookie(answer: Response, request: Request, secret: str, *, max_age: int) -> None:
+def _set_cookie(answer: Response, request: Request, secret: str, *, max_age: int, name: str = "") -> None:
     answer.set_cookie(
-        cookie_name(request.scope.get("server")),
+        name or cookie_name(request.scope.get("server")),
         secret,
         max_age=max_age,
         httponly=True,

@@ -1,6 +1,8 @@
 // Calls of the API. A cookie that no script reads and the key that this page keeps go with each of them.
 
 const KEY = "runlore-page-key";
+const WHO = "runlore-who";
+const BEGUN = "runlore-begun-key";
 const HEADER = "Runlore-Page-Key";
 
 export class Problem extends Error {
@@ -14,7 +16,8 @@ export class Problem extends Error {
 
 export const session = {
   get isOpen() { return localStorage.getItem(KEY) !== null; },
-  forget() { localStorage.removeItem(KEY); },
+  get who() { return localStorage.getItem(WHO) ?? ""; },
+  forget() { localStorage.removeItem(KEY); localStorage.removeItem(WHO); },
 };
 
 const listeners = new Map();
@@ -75,7 +78,24 @@ export const remove = (at) => read(send("DELETE", at));
 export async function logIn(given) {
   const told = await post("/console/login", given);
   localStorage.setItem(KEY, told.key);
+  localStorage.setItem(WHO, told.role === "reader" ? `${told.actor} (reads only)` : told.actor);
   return told;
+}
+
+/** What the provider of OpenID Connect is called; empty where none is set up. */
+export const openIdLabel = () => get("/console/openid").then((told) => told.label ?? "", () => "");
+
+/** Go to the provider. What this tab keeps is needed when it sends us back, beside a cookie. */
+export async function beginOpenId() {
+  const { location: place, key } = await post("/console/openid");
+  sessionStorage.setItem(BEGUN, key);
+  location.assign(place);
+}
+
+export async function finishOpenId({ code, state }) {
+  const key = sessionStorage.getItem(BEGUN) ?? "";
+  sessionStorage.removeItem(BEGUN);
+  await logIn({ openid: code, state, key });
 }
 
 export async function logOut() {

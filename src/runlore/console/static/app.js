@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { button, fill, h, number, said } from "./dom.js";
-import { loginView } from "./login.js";
+import { loginView, takeReturned } from "./login.js";
 
 const VIEWS = [
   ["inbox", "Inbox", () => import("./inbox.js")],
@@ -80,6 +80,7 @@ function frame() {
       h("nav", { "aria-label": "Pages" }, links),
       h("div", { class: "tools" },
         button("Keys ?", showKeys, { class: "quiet" }),
+        h("span", { class: "who" }, said(api.session.who, { max: 40 })),
         button("Log out", leave, { class: "quiet" }))),
     h("div", { class: "gone", role: "alert", hidden: true }, "The daemon does not answer. This page goes on when it is back."),
     main, status);
@@ -160,12 +161,13 @@ function start() {
   const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1];
   // It is good once; neither the address line nor the history keeps it.
   if (code) history.replaceState(null, "", "/");
-  if (api.session.isOpen && !code) {
+  const returned = takeReturned();
+  if (api.session.isOpen && !code && !returned) {
     frame();
     draw();
     return;
   }
-  loginView(app, code, () => { frame(); draw(); });
+  loginView(app, { code, returned }, () => { frame(); draw(); });
 }
 
 const gone = (isHidden) => { const bar = app.querySelector(".gone"); if (bar) bar.hidden = isHidden; };

@@ -1,4 +1,5 @@
-"""Logins from a browser: with an operator's token, or with a code that whoever owns the state root has made.
+"""Logins from a browser: with an operator's token, with a code that whoever owns the state root has made, or
+with what a provider of OpenID Connect says of a person.
 
 A session has two secrets: the browser keeps one in a cookie that no script reads, the page keeps the other
 and sends it with every call. One alone is good for nothing: a foreign page sends the cookie without the key,
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from runlore.atomic_write import atomic_write
 from runlore.daemon.process.tokens import TokenBook
@@ -27,6 +28,9 @@ from runlore.domain.errors import Denied, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from runlore.daemon.process.openid import OpenId
 
 SESSIONS_FILE = "browser-sessions.json"
 CODE_FILE = "browser-code.json"
@@ -43,12 +47,14 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, kw_only=True)
 class BrowserSession:
-    """What is kept of a session: digests of its two secrets and of its token, and its end."""
+    """What is kept of a session: digests of its two secrets and of its token, or who has logged in without
+    one, and its end."""
 
     cookie: str
     key: str
     token: str
     expires_at: datetime
+    person: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +75,11 @@ def cookie_name(server: tuple[str, int | None] | None) -> str:
 class BrowserSessions:
     """The sessions of one state root."""
 
-    def __init__(self, tokens: TokenBook, clock: Clock, state_root: str) -> None:
+    def __init__(
+        self, tokens: TokenBook, clock: Clock, state_root: str, openid: "OpenId | None" = None
+    ) -> None:
         self._tokens = tokens
+        self.openid = openid
         self._clock = clock
         self._state_root = state_root
         self._path = os.path.join(state_root, SESSIONS_FILE)
@@ -88,6 +97,10 @@ class BrowserSessions:
         own = read_secret(self._state_root)
         return self._begin(token_digest(own or ""))
 
+    def log_in_as(self, person: str) -> Login:
+        """A session for somebody of whom the provider has just told who they are."""
+        return self._begin(person=person)
+
     def authenticate(self, cookie: str, key: str) -> Caller:
         """Whose session this is. A token that was revoked takes its sessions along."""
         with self._lock:
@@ -96,12 +109,8 @@ class BrowserSessions:
         # One that ends later than any that could begin now was made by a clock that has been set back.
         is_now = found is not None and now < found.expires_at <= now + timedelta(seconds=SESSION_S)
         if found is None or not is_now or not hmac.compare_digest(found.key, token_digest(key)):
-            raise Denied(
-                "this session has ended, or never was",
-                code="session.ended",
-                hint="log in again, with an operator's token or a new link",
-            )
-        return self._tokens.authenticate_operator(found.token)
+            raise _session_over()
+        return self._caller(found.token, found.person)
 
     def log_out(self, cookie: str, key: str) -> None:
         """End a session; one that has ended already stays so."""
@@ -111,13 +120,25 @@ class BrowserSessions:
             if found is not None and hmac.compare_digest(found.key, token_digest(key)):
                 self._keep({name: each for name, each in sessions.items() if each is not found})
 
-    def _begin(self, digest: str) -> Login:
-        caller = self._tokens.authenticate_operator(digest)
+    def _caller(self, digest: str, person: str) -> Caller:
+        """Who that is by now: a token may have been revoked, and a person taken off the list."""
+        if not person:
+            return self._tokens.authenticate_operator(digest)
+        if self.openid is None or person not in self.openid.settings.people:
+            raise _session_over()
+        return self.openid.caller(person)
+
+    def _begin(self, digest: str = "", person: str = "") -> Login:
+        caller = self._caller(digest, person)
         cookie, key = (secrets.token_urlsafe(_SECRET_BYTES) for _ in range(2))
         now = self._clock.now()
         expires_at = now + timedelta(seconds=SESSION_S)
         made = BrowserSession(
-            cookie=token_digest(cookie), key=token_digest(key), token=digest, expires_at=expires_at
+            cookie=token_digest(cookie),
+            key=token_digest(key),
+            token=digest,
+            expires_at=expires_at,
+            person=person,
         )
         with self._lock:
             alive = [each for each in self._sessions().values() if each.expires_at > now]
@@ -172,11 +193,22 @@ def _session(told: object) -> BrowserSession | None:
     if not isinstance(told, dict):
         return None
     cookie, key, token = told.get("cookie"), told.get("key"), told.get("token")
+    person = told.get("person", "")
     with suppress(RunloreError):
-        if _is_digest(cookie) and _is_digest(key) and _is_digest(token):
+        if _is_digest(cookie) and _is_digest(key) and (_is_digest(token) or (token == "" and person)):
             expires_at = parse_time(str(told.get("expires_at")))
-            return BrowserSession(cookie=cookie, key=key, token=token, expires_at=expires_at)
+            return BrowserSession(
+                cookie=cookie, key=key, token=token, expires_at=expires_at, person=str(person)
+            )
     return None
+
+
+def _session_over() -> Denied:
+    return Denied(
+        "this session has ended, or never was",
+        code="session.ended",
+        hint="log in again, with an operator's token or a new link",
+    )
 
 
 def _is_digest(told: object) -> TypeGuard[str]:

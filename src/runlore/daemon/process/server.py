@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
@@ -22,6 +23,12 @@ from runlore.daemon.process.personas import settle_own_persona
 from runlore.daemon.process.tokens import TokenBook, operator_secret, token_book
 from runlore.daemon.wiring import open_parts
 from runlore.domain.errors import INDEX_BUILDING, Invalid, RunloreError, Unavailable
+from runlore.domain.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from runlore.daemon.process import openid
+else:
+    openid = LazyModule("runlore.daemon.process.openid")
 
 INCOMING_FOLDER = "incoming"
 GRACE_S = 10
@@ -181,7 +188,8 @@ class Service:
 
 def service(parts: Parts, server: ServerSettings) -> Service:
     tokens = token_book(parts)
-    browsers = BrowserSessions(tokens, parts.clock, parts.state_root)
+    provider = openid.OpenId(server.openid) if server.openid else None
+    browsers = BrowserSessions(tokens, parts.clock, parts.state_root, provider)
     return Service(parts=parts, server=server, tokens=tokens, browsers=browsers, health=Health(parts))
 
 
