@@ -126,6 +126,18 @@ def test_why_tells_what_a_run_was_given(talking: Runlore) -> None:
     assert "runlore:learned_context" not in shown
 
 
+@pytest.mark.req("JRN-4", "SUR-10")
+def test_why_without_an_id_is_about_the_newest_run(talking: Runlore) -> None:
+    report(talking, "run-2", EDITOR, context=True, status=None)
+
+    assert talking.text("why", columns=120) == talking.text("why", "run-2", columns=120)
+
+
+@pytest.mark.req("JRN-4", "SUR-10")
+def test_why_without_any_run_says_so(runlore: Runlore) -> None:
+    assert runlore.fails("why").code == "run.not-found"
+
+
 @pytest.mark.req("JRN-4")
 def test_why_tells_the_sections_again_word_for_word(talking: Runlore) -> None:
     given = report(talking, "run-2", EDITOR, context=True, status=None)
