@@ -62,9 +62,11 @@ requirements: ## pin what pyproject.toml asks for; UPGRADE=1 takes newer release
 	@test -x .venv/bin/uv || scripts/setup.sh dev
 	scripts/pin_requirements.sh $(if $(UPGRADE),--upgrade)
 
-release: setup-dev ## build wheel, sdist, a list of what they need and the TypeScript client into dist/
+release: setup-dev ## build wheel, sdist, what they need and the TypeScript client into dist/, and try them
 	@scripts/setup.sh typescript
 	$(in_venv) scripts.release
+	DIST="$(CURDIR)/dist" $(in_venv) pytest -m "soak or not soak" tests/architecture/test_release.py \
+	  tests/surfaces/test_installed.py tests/surfaces/client/test_typescript.py
 
 setup-run:
 	@scripts/setup.sh run

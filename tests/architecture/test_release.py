@@ -64,3 +64,14 @@ def test_the_bill_of_materials_names_all_that_is_pinned() -> None:
 
     assert told == re.findall(r"^([\w.-]+)==([\w.+!-]+)", path.read_text(encoding="utf-8"), re.M)
     assert bill == bill_of_materials(path, "1.2.3", int(EPOCH))
+
+
+def test_a_release_is_tried_where_nothing_else_is_installed() -> None:
+    (steps,) = re.findall(
+        r"^release:.*\n((?:\t.*\n)+)", (HERE / "Makefile").read_text(encoding="utf-8"), re.M
+    )
+    assert "DIST=" in steps
+    assert '-m "soak or not soak"' in steps
+    for path in re.findall(r"tests/\S+", steps):
+        assert (HERE / path).is_file()
+    assert "tests/surfaces/test_installed.py" in steps

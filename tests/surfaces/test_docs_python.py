@@ -49,7 +49,14 @@ def test_every_example_runs_and_memory_reaches_the_model(tmp_path: Path) -> None
         runs = lore.operations.list_runs(runlore.RunsRequest()).items
         asked = next(view.run for view in runs if view.request == "May I deploy billing today?")
         events = lore.operations.journal(runlore.JournalRequest(run_id=asked.run_id)).items
+        journals = [lore.operations.journal(runlore.JournalRequest(run_id=each.run.run_id)) for each in runs]
     assert {learned, put} <= {each.summary for each in waiting}
     assert [view.run.status.value for view in runs] == ["completed"] * 6
     assert [event.body["output"] for event in events if event.type.value == "tool_result"] == ["Friday"]
+    called = [each.body for page in journals for each in page.items if each.type.value == "tool_call"]
+    assert [(each["name"], each["arguments"]) for each in called] == [
+        ("weekday", {}),
+        ("remember", {"sentence": learned}),
+        ("shell", {"command": "date +%A"}),
+    ]
     assert events[-2].body["text"] == "It is Friday, so yes."

@@ -18,6 +18,7 @@ type Body<Path extends keyof paths> = paths[Path] extends {
   ? Json
   : never;
 export type RunEvent = Body<"/v1/runs/{run_id}/events">["events"][number];
+export type RunEnd = Body<"/v1/runs/{run_id}/finish">;
 type NewCandidate = Body<"/v1/learning-candidates">;
 
 export interface Where {
@@ -45,6 +46,8 @@ export class RunloreError extends Error {
 
 /** A run that an agent of yours works, in Runlore's journal. */
 export class RecordedRun {
+  private hasEnded = false;
+
   constructor(
     private readonly api: Client<paths>,
     readonly runId: string,
@@ -80,9 +83,12 @@ export class RecordedRun {
     await answerOf(this.api.POST("/v1/runs/{run_id}/events", { params, body: { events } }));
   }
 
-  async finish(status: RunStatus = "completed", error = ""): Promise<void> {
+  /** End the run before its work does. `outcome` is how it went, "good" or "bad", if you can say. */
+  async finish({ status = "completed", ...told }: Partial<RunEnd> = {}): Promise<void> {
+    if (this.hasEnded) return;
     const params = { path: { run_id: this.runId } };
-    await answerOf(this.api.POST("/v1/runs/{run_id}/finish", { params, body: { status, error } }));
+    await answerOf(this.api.POST("/v1/runs/{run_id}/finish", { params, body: { status, ...told } }));
+    this.hasEnded = true;
   }
 }
 
@@ -142,7 +148,7 @@ export class Lore {
     } catch (error) {
       const told = Array.from(String(error).replaceAll("\0", " ")).slice(0, ERROR_CHARS_MAX).join("");
       // What came out of the work is more important than that its end could not be told.
-      await run.finish("failed", told.toWellFormed()).catch(() => undefined);
+      await run.finish({ status: "failed", error: told.toWellFormed() }).catch(() => undefined);
       throw error;
     }
     await run.finish();

@@ -6,10 +6,13 @@ it. What is not understood is not guessed at.
 
 import os
 import re
+import shutil
+import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from urllib.parse import quote
 
 import apsw
 import orjson
@@ -19,19 +22,32 @@ from runlore.domain.errors import Invalid
 from runlore.ports.foreign_memories import ForeignMemories, ForeignMemory
 
 _BYTES_MAX = 256 * 1024**2
+_ARCHIVE_BYTES_MAX = 1024**3
 _TEXT_BYTES_MAX = 1024**2
 _FILES_MAX = 20_000
 _MEMORIES_MAX = 20_000
 _INSTRUCTIONS = re.compile(
     r"(?i)(?:claude|claude\.local|agents|agents\.override|gemini|copilot-instructions)\.md|\.cursorrules|.+\.mdc"
 )
-_CONVERSATIONS = "conversations.json"
-_OF_CLAUDE = ("memories.json", "projects.json")
+# Where agents are told what holds for a repository, beside its top folder.
+_INSTRUCTION_FOLDERS = (".claude", ".cursor/rules", ".github")
+# The files of an export by their names. A large one is in numbered parts, a newer one has a file for each
+# thing.
+_CHATS = re.compile(r"(?:.*/)?conversations(?:-\d{1,5})?\.json")
+_OF_CLAUDE = re.compile(r"(?:.*/)?(?:memories|projects)(?:/[^/]+)?\.json")
+_OF_MEM0 = re.compile(r"(?:.*/)?memories\.json")
+_ARCHIVE = re.compile(r"(?:memories|projects|conversations)-\d{1,5}\.zip")
+_JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
+_DAMAGED = (OSError, ValueError, RuntimeError, EOFError, zlib.error, apsw.Error, zipfile.BadZipFile)
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
 # `- [category] text #tag (context)`: what a note says; `- relation [[Note]]` links to another.
 _OBSERVATION = re.compile(r"\s*[-*]\s+\[([^\]\[]{2,60})\]\s+(.+)")
 _TAGS_BEHIND = re.compile(r"(?:\s+#[\w/-]+)+(?=\s*(?:\([^()]*\))?\s*$)")
 _MARKUP = re.compile(r"\*\*|__|`(?=\S)|(?<=\S)`")
+_HEADING = re.compile(r"\*\*[^*]+\*\*:?")
+# What stands before a memory that says when it was noted, or whether somebody said so.
+_NOTED = re.compile(r"\[(?:(\d{4}-\d\d-\d\d)|stated|inferred)\][.:]?\s+(?:-\s+)?")
+_FENCES = ("```", "~~~")
 _Plain = dict[str, object]
 
 
@@ -63,7 +79,7 @@ def read_foreign_memories(path: str, system: str | None = None) -> ForeignMemori
         for memory in SYSTEMS[known].reads(path):
             if memory.text and len(kept) < _MEMORIES_MAX:
                 kept.setdefault(memory.text, memory)
-    except (OSError, ValueError, apsw.Error, zipfile.BadZipFile, RecursionError) as error:
+    except _DAMAGED as error:
         raise Invalid(
             f"{path} cannot be read as what {known} writes: {str(error)[:200]}",
             code="import.form",
@@ -73,27 +89,30 @@ def read_foreign_memories(path: str, system: str | None = None) -> ForeignMemori
 
 
 def _read_mem0(path: str) -> Iterator[ForeignMemory]:
-    """What `get_all` answers, or an export: objects with `memory`, in a list, in `results` or by lines."""
-    data = _read_bytes(path)
-    try:
-        document = orjson.loads(data)
-    except ValueError:
-        document = [orjson.loads(line) for line in data.splitlines() if line.strip()]
-    told = _object(document)
-    found = _list(document) or _list(told.get("results")) or _list(told.get("memories")) or [document]
-    for item in map(_object, found):
-        text = item.get("memory") or item.get("text") or item.get("data")
-        yield _memory(text, item.get("id"), noted_at=item.get("updated_at") or item.get("created_at"))
+    """What `get_all` answers, an export, or a backup of its server: objects with `memory` or `content`, in a
+    list, in `results`, in `memories` or by lines."""
+    for data in _members(path, _OF_MEM0):
+        try:
+            document = orjson.loads(data)
+        except ValueError:
+            document = [orjson.loads(line) for line in data.splitlines() if line.strip()]
+        told = _object(document)
+        found = _list(document) or _list(told.get("results")) or _list(told.get("memories")) or [document]
+        for item in map(_object, found):
+            text = item.get("memory") or item.get("text") or item.get("data") or item.get("content")
+            if item.get("state") != "deleted":
+                yield _memory(text, item.get("id"), noted_at=item.get("updated_at") or item.get("created_at"))
 
 
 def _read_basic_memory(path: str) -> Iterator[ForeignMemory]:
     """Notes in Markdown: their observations."""
     for file in _markdown_files(path):
-        text = _read_text(file)
+        text, in_code = _read_text(file), False
         note = _front_matter(text)
         title = str(note.get("title") or os.path.basename(file).removesuffix(".md"))
         for number, line in enumerate(text.splitlines(), 1):
-            if (found := _OBSERVATION.fullmatch(line)) and found[1].strip().lower() not in ("x", " "):
+            in_code ^= line.lstrip().startswith(_FENCES)
+            if not in_code and (found := _OBSERVATION.fullmatch(line)):
                 said = _TAGS_BEHIND.sub("", found[2])
                 yield _memory(said, f"{note.get('permalink') or title}:{number}", place=title)
 
@@ -101,43 +120,57 @@ def _read_basic_memory(path: str) -> Iterator[ForeignMemory]:
 def _read_claude_mem(path: str) -> Iterator[ForeignMemory]:
     """The facts of its observations, each with the project that it was seen in."""
     file = os.path.join(path, "claude-mem.db") if os.path.isdir(path) else path
-    address = f"file:{quote(os.path.abspath(file))}?mode=ro"
-    connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    try:
-        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        there = {
-            str(row[0]) for row in connection.execute("SELECT name FROM pragma_table_info('observations')")
-        }
-        if not {"id", "project", "facts"} <= there:
-            raise ValueError("it has no table of observations with facts")
-        title, at = (
-            ("title" if "title" in there else "NULL"),
-            ("created_at" if "created_at" in there else "NULL"),
-        )
-        rows = connection.execute(f"SELECT id, project, facts, {title}, {at} FROM observations ORDER BY id")
-        for id, project, facts, titled, noted_at in rows:
-            try:
-                said = _list(orjson.loads(str(facts or "[]")))
-            except ValueError:
-                said = [facts]
-            for number, fact in enumerate(said):
-                made = _memory(fact, f"{id}:{number}", place=titled, noted_at=noted_at)
-                yield replace(made, project=str(project or ""))
-    finally:
-        connection.close(True)
+    with tempfile.TemporaryDirectory(prefix="runlore-import-") as folder:
+        # A copy is read, since reading a database with a log leaves files beside it.
+        copied = os.path.join(folder, "copy.db")
+        shutil.copyfile(file, copied)
+        with suppress(FileNotFoundError):
+            shutil.copyfile(f"{file}-wal", f"{copied}-wal")
+        connection = apsw.Connection(copied)
+        try:
+            connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+            connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+            yield from _read_observations(connection)
+        finally:
+            connection.close(True)
+
+
+def _read_observations(connection: apsw.Connection) -> Iterator[ForeignMemory]:
+    there = set(connection.execute("SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c"))
+    if not {("observations", name) for name in ("id", "project", "facts")} <= there:
+        raise ValueError("it has no table of observations with facts")
+    columns = ("title", "created_at", "merged_into_project")
+    more = ", ".join(name if ("observations", name) in there else "NULL" for name in columns)
+    rows = connection.execute(f"SELECT id, project, facts, {more} FROM observations ORDER BY id")
+    for id, project, facts, titled, noted_at, merged in rows:
+        try:
+            said = _list(orjson.loads(str(facts or "[]")))
+        except ValueError:
+            said = [facts]
+        for number, fact in enumerate(said):
+            made = _memory(fact, f"{id}:{number}", place=titled, noted_at=noted_at)
+            yield replace(made, project=str(merged or project or ""))
+    if {("directives", name) for name in ("id", "project", "content", "status")} <= there:
+        for id, project, content in connection.execute(
+            "SELECT id, project, content FROM directives WHERE status = 'active' ORDER BY id"
+        ):
+            made = _memory(content, f"directive:{id}", place="directives")
+            yield replace(made, project=str(project or ""))
 
 
 def _read_chatgpt(path: str) -> Iterator[ForeignMemory]:
-    """What its memory was told to keep (messages to `bio`), and the custom instructions."""
-    for talk in map(_object, _list(orjson.loads(_member(path, _CONVERSATIONS)))):
+    """What its memory was told to keep (messages to `bio`), what it had of memory, and the custom
+    instructions."""
+    for talk in (_object(each) for data in _members(path, _CHATS) for each in _list(orjson.loads(data))):
         title = talk.get("title")
         for node in map(_object, _object(talk.get("mapping")).values()):
             message = _object(node.get("message"))
             content = _object(message.get("content"))
             if message.get("recipient") == "bio":
-                for part in _list(content.get("parts")):
+                for part in _list(content.get("parts")) or [content.get("text")]:
                     yield from _sentences(part, message.get("id"), place=title)
+            elif content.get("content_type") == "model_editable_context":
+                yield from _sentences(content.get("model_set_context"), message.get("id"), place="memory")
             elif content.get("content_type") == "user_editable_context":
                 for name in ("user_profile", "user_instructions"):
                     yield from _sentences(
@@ -153,41 +186,50 @@ def _strip_fences(text: object) -> object:
 
 def _read_claude(path: str) -> Iterator[ForeignMemory]:
     """What its memory says of all conversations and of each project, and the instructions of projects."""
-    for name in _OF_CLAUDE:
-        try:
-            document = orjson.loads(_member(path, name))
-        except KeyError:
-            continue
-        for item in map(_object, document if isinstance(document, list) else [document]):
-            yield from _sentences(item.get("conversations_memory"), "memory", place="memory")
-            for project, text in _object(item.get("project_memories")).items():
-                yield from _sentences(text, f"project:{project}", place="memory of a project")
-            yield from _sentences(item.get("prompt_template"), item.get("uuid"), place=item.get("name"))
+    documents = [orjson.loads(data) for data in _members(path, _OF_CLAUDE)]
+    items = [_object(item) for each in documents for item in (each if isinstance(each, list) else [each])]
+    names = {str(item.get("uuid")): item.get("name") for item in items}
+    for item in items:
+        yield from _sentences(item.get("conversations_memory"), "memory", place="memory")
+        for file in map(_object, _list(item.get("memory_files"))):
+            yield from _sentences(file.get("content"), file.get("path"), place="memory")
+        for project, text in _object(item.get("project_memories")).items():
+            place = f"memory of {names.get(project) or 'a project'}"
+            yield from _sentences(text, f"project:{project}", place=place)
+        yield from _sentences(item.get("prompt_template"), item.get("uuid"), place=item.get("name"))
 
 
 def _read_instructions(path: str) -> Iterator[ForeignMemory]:
     """The items and sentences of instruction files, without their code."""
-    for file in [path] if os.path.isfile(path) else sorted(_files(path, is_deep=False)):
-        if os.path.isfile(path) or _INSTRUCTIONS.fullmatch(os.path.basename(file)):
-            text = _read_text(file)
-            yield from _sentences(_behind_front(text), os.path.basename(file))
+    for file in [path] if os.path.isfile(path) else _instruction_files(path):
+        yield from _sentences(_behind_front(_read_text(file)), os.path.basename(file))
+
+
+def _instruction_files(folder: str) -> Iterator[str]:
+    for where in (folder, *(os.path.join(folder, name) for name in _INSTRUCTION_FOLDERS)):
+        names = filter(_INSTRUCTIONS.fullmatch, _list_names(where))
+        yield from (os.path.join(where, name) for name in names)
 
 
 def _sentences(text: object, id: object, *, place: object = None) -> Iterator[ForeignMemory]:
     """The items of lists and the paragraphs of a text in Markdown, in one line each; no code, no headings."""
     if not isinstance(text, str):
         return
-    number, in_code, lines = 0, False, list[str]()
+    number, in_code, in_comment, lines = 0, False, False, list[str]()
     for line in (*text.splitlines(), ""):
         stripped = line.strip()
-        is_fence = stripped.startswith(("```", "~~~"))
-        item = None if in_code or is_fence else _ITEM.fullmatch(line)
+        in_comment = in_comment or stripped.startswith("<!--")
+        is_fence = not in_comment and stripped.startswith(_FENCES)
+        is_hidden = is_fence or in_code or in_comment
+        in_comment = in_comment and "-->" not in stripped
+        item = None if is_hidden else _ITEM.fullmatch(line)
         ends = (
-            is_fence
-            or in_code
+            is_hidden
             or item
             or not stripped
             or stripped.startswith(("#", "|", "<", ">", "---", "==="))
+            or _HEADING.fullmatch(stripped)
+            or (stripped.startswith("@") and " " not in stripped)
         )
         if ends and lines:
             number += 1
@@ -202,13 +244,14 @@ def _sentences(text: object, id: object, *, place: object = None) -> Iterator[Fo
 
 def _memory(text: object, id: object, *, place: object = None, noted_at: object = None) -> ForeignMemory:
     plain = _MARKUP.sub("", text).strip() if isinstance(text, str) else ""
-    said = " ".join(plain.split())
+    noted = _NOTED.match(plain)
+    said = " ".join(plain[noted.end() if noted else 0 :].split())
     # A line that only leads to what follows it says nothing by itself.
     return ForeignMemory(
         text="" if said.endswith(":") or len(said.split()) < 2 else said,
         id=str(id)[:200],
         place=str(place or "")[:200],
-        noted_at=str(noted_at or "")[:40],
+        noted_at=str(noted_at or (noted and noted[1]) or "")[:40],
     )
 
 
@@ -225,19 +268,17 @@ def _front_matter(text: str) -> _Plain:
         return {}
 
 
-def _files(folder: str, *, is_deep: bool = True) -> Iterator[str]:
-    count = 0
-    for where, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".")) if is_deep else []
-        for name in sorted(names):
-            count += 1
-            if count > _FILES_MAX:
-                raise ValueError(f"it has more than {_FILES_MAX} files")
-            yield os.path.join(where, name)
-
-
 def _markdown_files(path: str) -> Iterator[str]:
-    return iter([path]) if os.path.isfile(path) else (each for each in _files(path) if each.endswith(".md"))
+    if os.path.isfile(path):
+        yield path
+        return
+    count = 0
+    for where, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        count += len(names)
+        if count > _FILES_MAX:
+            raise ValueError(f"it has more than {_FILES_MAX} files")
+        yield from (os.path.join(where, name) for name in sorted(names) if name.endswith(".md"))
 
 
 def _read_bytes(path: str) -> bytes:
@@ -245,43 +286,65 @@ def _read_bytes(path: str) -> bytes:
         data = file.read(_BYTES_MAX + 1)
     if len(data) > _BYTES_MAX:
         raise ValueError(f"it is larger than {_BYTES_MAX} bytes")
-    return data
+    return data.removeprefix(b"\xef\xbb\xbf")
 
 
 def _read_text(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
         return file.read(_TEXT_BYTES_MAX)
 
 
-def _member(path: str, name: str) -> bytes:
-    """A file of an export: in its folder, in its archive, or the path itself. KeyError where it has none."""
-    if os.path.isdir(path):
-        if not os.path.isfile(place := os.path.join(path, name)):
-            raise KeyError(name)
-        return _read_bytes(place)
-    if not zipfile.is_zipfile(path):
-        if os.path.basename(path) != name and name in _OF_CLAUDE:
-            raise KeyError(name)
-        return _read_bytes(path)
+def _members(path: str, wanted: re.Pattern[str]) -> Iterator[bytes]:
+    """The files of an export by their names: in its folder, in its archive, in the archives that it was
+    downloaded as, or the path itself."""
+    is_empty = True
+    for file in _exported(path):
+        name = os.path.relpath(file, path).replace(os.sep, "/")
+        is_part = file == path or _ARCHIVE.fullmatch(name)
+        found: Iterable[bytes] = ()
+        if is_part and zipfile.is_zipfile(file):
+            found = _unpack(file, wanted)
+        elif file == path or wanted.fullmatch(name):
+            found = (_read_bytes(file),)
+        for data in found:
+            is_empty = False
+            yield data
+    if is_empty:
+        raise ValueError("it has none of the files of such an export")
+
+
+def _exported(path: str) -> Iterator[str]:
+    if os.path.isfile(path):
+        yield path
+        return
+    for folder in (path, os.path.join(path, "memories"), os.path.join(path, "projects")):
+        yield from (os.path.join(folder, name) for name in _list_names(folder))
+
+
+def _list_names(folder: str) -> list[str]:
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def _unpack(path: str, wanted: re.Pattern[str]) -> Iterator[bytes]:
     with zipfile.ZipFile(path) as archive:
-        inside = next((each for each in archive.namelist() if each.rpartition("/")[2] == name), name)
-        if archive.getinfo(inside).file_size > _BYTES_MAX:
-            raise ValueError(f"{name} is larger than {_BYTES_MAX} bytes")
-        return archive.read(inside)
+        left = _ARCHIVE_BYTES_MAX
+        for each in archive.infolist():
+            if wanted.fullmatch(each.filename):
+                left -= each.file_size
+                if each.file_size > _BYTES_MAX or left < 0:
+                    raise ValueError(f"{each.filename[:100]} is too large")
+                if each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise ValueError(f"{each.filename[:100]} is packed in a way that is not read")
+                yield archive.read(each)
 
 
-def _has(path: str, *names: str) -> bool:
-    try:
-        return any(_member(path, name) is not None for name in names)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+def _holds(path: str, wanted: re.Pattern[str], *keys: bytes) -> bool:
+    """Whether the files of an export have one of these keys."""
+    if os.path.isfile(path) and not path.lower().endswith((*_JSON_ENDINGS, ".zip")):
         return False
-
-
-def _is_chatgpt(path: str) -> bool:
-    """Its conversations are trees; Claude's, under the same name, are lists."""
     try:
-        return b'"mapping"' in _member(path, _CONVERSATIONS) and not path.endswith(_OF_CLAUDE)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        return any(key in data for data in _members(path, wanted) for key in keys)
+    except _DAMAGED:
         return False
 
 
@@ -292,12 +355,9 @@ def _is_claude_mem(path: str) -> bool:
 
 
 def _has_instructions(path: str) -> bool:
-    names = [os.path.basename(path)] if os.path.isfile(path) else os.listdir(path)
-    return any(_INSTRUCTIONS.fullmatch(name) for name in names)
-
-
-def _is_mem0(path: str) -> bool:
-    return os.path.isfile(path) and path.endswith((".json", ".jsonl", ".ndjson"))
+    if os.path.isfile(path):
+        return _INSTRUCTIONS.fullmatch(os.path.basename(path)) is not None
+    return any(_instruction_files(path))
 
 
 def _has_notes(path: str) -> bool:
@@ -315,12 +375,13 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
+_CLAUDE_KEYS = (b'"conversations_memory"', b'"project_memories"', b'"memory_files"', b'"prompt_template"')
 # By name, in the order in which a path is tried.
 SYSTEMS = {
     "claude-mem": _System(reads=_read_claude_mem, looks_like=_is_claude_mem),
-    "chatgpt": _System(reads=_read_chatgpt, looks_like=_is_chatgpt),
-    "claude": _System(reads=_read_claude, looks_like=lambda path: _has(path, *_OF_CLAUDE)),
+    "chatgpt": _System(reads=_read_chatgpt, looks_like=lambda path: _holds(path, _CHATS, b'"mapping"')),
+    "claude": _System(reads=_read_claude, looks_like=lambda path: _holds(path, _OF_CLAUDE, *_CLAUDE_KEYS)),
     "instructions": _System(reads=_read_instructions, looks_like=_has_instructions),
-    "mem0": _System(reads=_read_mem0, looks_like=_is_mem0),
+    "mem0": _System(reads=_read_mem0, looks_like=lambda path: _holds(path, _OF_MEM0, b"{")),
     "basic-memory": _System(reads=_read_basic_memory, looks_like=_has_notes),
 }

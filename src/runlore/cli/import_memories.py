@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from runlore.cli.typer_commands import argument, option
 from runlore.daemon.mining.foreign_memories import SYSTEM_NAMES, read_foreign_memories
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.record import EvidenceRef, JsonObject, Kind, Source
+from runlore.domain.record import EvidenceRef, JsonObject, Kind, Source, State, StateReason
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.ports import operations as ops
 from runlore.ports.foreign_memories import ForeignMemory
@@ -25,6 +25,7 @@ from runlore.ports.foreign_memories import ForeignMemory
 _SHOWN_MAX = 20
 _CONFIDENCE = 60
 _OF_ANOTHER = "of another project: import it from that folder"
+_TURNED_DOWN = "turned down before"
 _TOO_LONG = f"longer than {limits.SUMMARY_CHARS_MAX} characters"
 
 
@@ -51,12 +52,13 @@ def import_memories(
     """
     found = read_foreign_memories(path, system)
     left_out: Counter[str] = Counter()
-    wanted = [each for each in found.memories if not _is_left_out(each, left_out)]
     # Instructions hold where they lie; what was remembered elsewhere may be about the project one is in.
     lies_there = found.system == "instructions"
     folder = (path if os.path.isdir(path) else os.path.dirname(path)) if lies_there else ""
     with call.operations() as operations:
         project = find_project(operations, os.path.abspath(folder))
+        turned_down = frozenset(_list_turned_down(operations, found.system))
+    wanted = [each for each in found.memories if not _is_left_out(each, turned_down, left_out)]
     if lies_there and scope is None:
         scope = WORKSPACE if project is None else Scope(ScopeKind.PROJECT, project)
     drafts = [_draft(each, found.system, project, scope) for each in wanted]
@@ -81,7 +83,22 @@ def import_memories(
     call.answer(answer, lambda: _tell_end(len(proposed or ()), left_out, asked=is_asked or yes))
 
 
-def _is_left_out(memory: ForeignMemory, left_out: Counter[str]) -> bool:
+def _list_turned_down(operations: ops.Operations, system: str) -> Iterator[str]:
+    """What was brought along before and is not wanted."""
+    where, cursor = ops.Filters(states=frozenset({State.TOMBSTONED})), None
+    while True:
+        page = operations.list_records(
+            ops.ListRequest(filters=where, limit=limits.LIST_LIMIT_MAX, cursor=cursor)
+        )
+        for record in page.items:
+            if record.state_reason is StateReason.REJECTED and record.source.agent == system:
+                yield record.summary
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+def _is_left_out(memory: ForeignMemory, turned_down: Collection[str], left_out: Counter[str]) -> bool:
     """Whether it cannot be proposed here; why is counted."""
     here = os.path.basename(os.getcwd())
     why = (
@@ -89,6 +106,8 @@ def _is_left_out(memory: ForeignMemory, left_out: Counter[str]) -> bool:
         if len(memory.text) > limits.SUMMARY_CHARS_MAX
         else _OF_ANOTHER
         if memory.project and memory.project != here
+        else _TURNED_DOWN
+        if memory.text in turned_down
         else ""
     )
     if why:
@@ -100,7 +119,7 @@ def _draft(memory: ForeignMemory, system: str, project: str | None, scope: Scope
     note = " ".join(
         filter(None, (f"{system} {memory.id}", memory.place and f"in {memory.place}", memory.noted_at))
     )
-    key = hashlib.sha256("\0".join((system, memory.id, memory.text)).encode(errors="replace")).hexdigest()
+    key = hashlib.sha256("\0".join((note, memory.text)).encode(errors="replace")).hexdigest()
     said = ops.NewCandidate(
         kind=Kind.FACT,
         content=memory.text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, Self, TypeVar
 
 from runlore.client.sdk import AGENT, Event, Lore, RecordedRun, connect
 from runlore.domain.record import Kind
@@ -55,8 +55,14 @@ class AsyncRecordedRun:
     async def append(self, *events: Event) -> None:
         await asyncio.to_thread(self.recorded.append, *events)
 
-    async def finish(self, *, status: RunStatus = RunStatus.COMPLETED, error: str = "") -> None:
-        await asyncio.to_thread(self.recorded.finish, status=status, error=error)
+    async def finish(
+        self,
+        *,
+        status: RunStatus = RunStatus.COMPLETED,
+        error: str = "",
+        outcome: Literal["good", "bad"] | None = None,
+    ) -> None:
+        await asyncio.to_thread(self.recorded.finish, status=status, error=error, outcome=outcome)
 
     async def __aenter__(self) -> Self:
         return await self.open()

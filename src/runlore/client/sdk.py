@@ -19,6 +19,7 @@ from runlore.domain.run import RunId, RunStatus
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import SessionId
 from runlore.domain.statements.candidates import guess_statement
+from runlore.domain.worth.outcome import SaidOutcome
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
@@ -117,11 +118,25 @@ class RecordedRun:
             ops.NewEvents(run_id=self.run_id, events=tuple(cast("JsonObject", event) for event in events))
         )
 
-    def finish(self, *, status: RunStatus = RunStatus.COMPLETED, error: str = "") -> None:
-        """End the run before the `with` block does. Its memory is there when this returns."""
+    def finish(
+        self,
+        *,
+        status: RunStatus = RunStatus.COMPLETED,
+        error: str = "",
+        outcome: Literal["good", "bad"] | None = None,
+    ) -> None:
+        """End the run before the `with` block does; `outcome` is how it went, if you can say. Its memory is
+        there when this returns."""
         if not self._is_open:
             return
-        self.operations.finish_run(ops.RunEnd(run_id=self.run_id, status=status, error=error))
+        if outcome is not None and outcome not in [*SaidOutcome]:
+            raise Invalid(
+                f"{outcome!r} says nothing of how a run went",
+                code="outcome.unknown",
+                hint="use good or bad, or leave it out",
+            )
+        said = None if outcome is None else SaidOutcome(outcome)
+        self.operations.finish_run(ops.RunEnd(run_id=self.run_id, status=status, error=error, outcome=said))
         self._is_open = False
 
     def __enter__(self) -> Self:

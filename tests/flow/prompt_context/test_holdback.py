@@ -2,6 +2,7 @@
 
 import pytest
 
+import runlore
 from runlore.daemon.background.maintenance import enforce_policies
 from runlore.domain.errors import Invalid
 from runlore.domain.policies.policy import PolicyName
@@ -166,6 +167,22 @@ def test_how_a_run_went_is_read_off_its_journal_and_what_followed(world: World) 
         trials = [each for each in snapshot.outcomes.trials() if each.source_id == learned.record_id]
     # Corrected 20, asked again 30, one of two calls failed 10; the second run was given nothing of this.
     assert [(trial.points, trial.used) for trial in trials] == [(40, True), (100, False)]
+
+
+@pytest.mark.req("VAL-3", "INT-4")
+def test_a_program_says_how_its_run_went_and_only_that_counts(world: World) -> None:
+    world.session()
+    learned = learn(world, "The invoice import reads its files from inbox/invoices")
+    for outcome in ("good", "bad"):
+        opened = ops.NewRun(session_id=TALK, request=ASKED, context=True)
+        with runlore.RecordedRun(world.operator, world.operator.open_run(opened)) as run:
+            run.tool("shell", {"command": "false"}, "", exit_code=1)
+            run.finish(outcome=outcome)
+    world.clock.advance(days=2)
+    settle_outcomes(world.parts.store, world.clock.now(), limit=500)
+    with world.parts.store.snapshot() as snapshot:
+        trials = [each for each in snapshot.outcomes.trials() if each.source_id == learned.record_id]
+    assert [trial.points for trial in trials] == [100, 0]
 
 
 @pytest.mark.req("VAL-3", "LRN-12")

@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import zipfile
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-import apsw
 import pytest
 
+from runlore.agents.foreign_memories import read_foreign_memories
+from runlore.domain.errors import Invalid
+from tests.surfaces.cli.foreign_exports import SAMPLES
 from tests.surfaces.command_line import Runlore
 
 pytestmark = pytest.mark.req("INT-10")
@@ -17,93 +19,7 @@ pytestmark = pytest.mark.req("INT-10")
 SECRET = "ghp_" + "x8Kq2LmV9rTz4WbN7cYd1FgH6sJp3QaE5uRi"
 
 
-def write_mem0(folder: Path) -> Path:
-    path = folder / "mem0.json"
-    item = {"id": "m1", "memory": "Prefers morning meetings", "created_at": "2026-03-01T10:00:00Z"}
-    path.write_text(json.dumps({"results": [item, {**item, "id": "m2"}, {"id": "m3"}]}), "utf-8")
-    return path
-
-
-def write_mem0_lines(folder: Path) -> Path:
-    path = folder / "mem0.jsonl"
-    path.write_text('{"id": "m1", "memory": "Prefers morning meetings"}\n', "utf-8")
-    return path
-
-
-def write_basic_memory(folder: Path) -> Path:
-    notes = folder / "notes"
-    notes.mkdir()
-    (notes / "Meetings.md").write_text(
-        "---\ntitle: Meetings\npermalink: team/meetings\n---\n# Meetings\n\n## Observations\n"
-        "- [preference] Prefers morning meetings #team #time (said in May)\n- [ ] a task to do\n"
-        "\n## Relations\n- relates_to [[Calendar]]\n",
-        "utf-8",
-    )
-    return notes
-
-
-def write_claude_mem(folder: Path) -> Path:
-    path = folder / "claude-mem.db"
-    connection = apsw.Connection(str(path))
-    connection.execute(
-        "CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, type TEXT,"
-        " title TEXT, narrative TEXT, facts TEXT, concepts TEXT, created_at TEXT)"
-    )
-    rows = [("here", '["Prefers morning meetings"]'), ("elsewhere", '["Uses port 5433"]'), ("here", "{")]
-    for project, facts in rows:
-        connection.execute(
-            "INSERT INTO observations (project, title, facts, created_at) VALUES (?, 'Days', ?, '2026-05')",
-            (project, facts),
-        )
-    connection.close()
-    return path
-
-
-def write_chatgpt(folder: Path) -> Path:
-    def message(text: str, **more: object) -> object:
-        return {"message": {"id": "a", "content": {"content_type": "text", "parts": [text]}, **more}}
-
-    own = {"content": {"content_type": "user_editable_context", "user_profile": "```Lives in Bern```"}}
-    mapping = {
-        "1": message("Prefers morning meetings", recipient="bio"),
-        "2": message("You could meet in the afternoon", recipient="all"),
-        "3": {"message": own},
-        "4": {"message": None},
-    }
-    path = folder / "chatgpt.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("export/conversations.json", json.dumps([{"title": "Days", "mapping": mapping}]))
-    return path
-
-
-def write_claude(folder: Path) -> Path:
-    export = folder / "export"
-    export.mkdir()
-    memory = "**Work context**\n\nPrefers morning meetings\n"
-    (export / "memories.json").write_text(json.dumps([{"conversations_memory": memory}]), "utf-8")
-    (export / "conversations.json").write_text(json.dumps([{"chat_messages": []}]), "utf-8")
-    return export
-
-
-def write_instructions(folder: Path) -> Path:
-    path = folder / "AGENTS.md"
-    path.write_text(
-        "# Rules\n\nAsk about:\n\n- Prefers **morning** meetings\n\n```sh\nmake all this\n```\n| a | b |\n",
-        "utf-8",
-    )
-    return path
-
-
-WRITERS = {
-    "mem0": write_mem0,
-    "mem0 by lines": write_mem0_lines,
-    "basic-memory": write_basic_memory,
-    "claude-mem": write_claude_mem,
-    "chatgpt": write_chatgpt,
-    "claude": write_claude,
-    "instructions": write_instructions,
-}
-FROM_EACH = pytest.mark.parametrize("name", WRITERS)
+FROM_EACH = pytest.mark.parametrize("name", SAMPLES)
 
 
 @pytest.fixture
@@ -117,40 +33,103 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @FROM_EACH
 def test_each_sentence_waits_once_with_where_it_comes_from(name: str, here: Path, embedded: Runlore) -> None:
-    write: Callable[[Path], Path] = WRITERS[name]
-    path = str(write(here))
+    sample = SAMPLES[name]
+    path = sample.write(here)
+    beside = contents(here)
 
-    seen = embedded.json("import", path, "--dry-run")
+    seen = embedded.json("import", str(path), "--dry-run")
     assert embedded.json("inbox")["items"] == []
-    first, second = (embedded.json("import", path, "--yes") for _ in range(2))
+    first, second = (embedded.json("import", str(path), "--yes") for _ in range(2))
     waiting = embedded.json("inbox")["items"]
 
-    assert seen["system"] == first["system"] == name.removesuffix(" by lines")
-    assert [each["content"] for each in seen["items"]] == [each["content"] for each in first["items"]]
-    assert any(each["title"].startswith("Prefers morning meetings") for each in waiting)
+    assert seen["system"] == first["system"] == sample.system
+    assert [each["content"] for each in seen["items"]] == list(sample.says)
+    assert [each["content"] for each in first["items"]] == list(sample.says)
     assert len(waiting) == len(first["items"]) == len(second["items"])
-    assert all(first["system"] in each["why"] for each in waiting)
-    texts = " ".join(each["content"] for each in first["items"])
-    for not_said in ("task", "afternoon", "5433", "make all", "Ask about", "Relations", "#team"):
-        assert not_said not in texts
+    assert all(sample.system in each["why"] for each in waiting)
     assert embedded.items("learning", "list") == []
+    assert contents(here) == beside, "nothing of the other system is changed"
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @FROM_EACH
-def test_what_is_cut_short_or_hostile_proposes_nothing_or_is_told(
-    name: str, here: Path, embedded: Runlore
-) -> None:
-    path = WRITERS[name](here)
-    whole = path if path.is_file() else next(each for each in sorted(path.rglob("*")) if each.is_file())
-    data = whole.read_bytes()
-    for number in range(0, len(data), max(1, len(data) // 7)):
-        whole.write_bytes(data[:number] + b"\x00\xff\xfe")
-        done = embedded.run(
-            "import", str(path), "--json", "--dry-run", "--from", name.removesuffix(" by lines")
-        )
-        assert done.code in (0, 2)
-        if done.code:
-            assert json.loads(done.err)["code"] == "import.form"
+def test_what_is_cut_short_or_hostile_proposes_nothing_or_is_told(name: str, here: Path) -> None:
+    sample = SAMPLES[name]
+    path = sample.write(here)
+    for whole in [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file()):
+        data = whole.read_bytes()
+        for number in range(0, len(data), max(1, len(data) // 40)):
+            for damaged in (
+                data[:number] + b"\x00\xff\xfe",
+                data[:number] + b"\xff" + data[number + 1 :],
+                data[:number] + data[number + 9 :],
+            ):
+                whole.write_bytes(damaged)
+                for system in (None, sample.system):
+                    with suppress(Invalid):
+                        read_foreign_memories(str(path), system)
+        whole.write_bytes(data)
+    for other in {each.system for each in SAMPLES.values()} - {sample.system}:
+        with suppress(Invalid):
+            read_foreign_memories(str(path), other)
+
+
+def test_a_damaged_export_is_told_and_proposes_nothing(here: Path, embedded: Runlore) -> None:
+    path = SAMPLES["chatgpt"].write(here)
+    data = path.read_bytes()
+    path.write_bytes(data[:60] + bytes(40) + data[100:])
+    failure = embedded.run("import", str(path), "--yes", "--json", "--from", "chatgpt")
+    assert (failure.code, json.loads(failure.err)["code"]) == (2, "import.form")
+    for folder_of, system in (("notes", "chatgpt"), ("notes", "claude"), ("notes", "mem0")):
+        (here / folder_of).mkdir(exist_ok=True)
+        failure = embedded.run("import", str(here / folder_of), "--yes", "--json", "--from", system)
+        assert (failure.code, json.loads(failure.err)["code"]) == (2, "import.form")
+
+
+def pack(path: Path, name: str, data: bytes, *, method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr(name, data)
+    return path
+
+
+def lock(path: Path) -> Path:
+    """The archive, marked as encrypted."""
+    data = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + place] = 1
+    path.write_bytes(data)
+    return path
+
+
+def test_hostile_archives_are_refused_within_bounds(here: Path) -> None:
+    chats = "conversations.json"
+    bomb = pack(here / "bomb.zip", chats, b"[" + bytes(2**28))
+    deep = pack(here / "deep.zip", chats, b"[" * 1_000_000)
+    strange = pack(here / "strange.zip", chats, b"[]", method=zipfile.ZIP_LZMA)
+    locked = lock(pack(here / "locked.zip", chats, b"[]"))
+    held = b'[{"conversations_memory": "Never leaves here"}]'
+    outside = pack(here / "outside.zip", "../../memories.json", held)
+    for path in (bomb, deep, strange, locked):
+        with pytest.raises(Invalid) as refused:
+            read_foreign_memories(str(path), "chatgpt")
+        assert refused.value.code == "import.form", path
+    assert [each.text for each in read_foreign_memories(str(outside)).memories] == ["Never leaves here"]
+    assert sorted(each.name for each in here.iterdir() if each.suffix != ".zip") == [".git"]
+
+
+def test_what_was_turned_down_stays_so_when_the_export_has_moved_on(here: Path, embedded: Runlore) -> None:
+    path = here / "mem0.json"
+    item = {"id": "m1", "memory": "Prefers morning meetings", "updated_at": "2026-03-01"}
+    path.write_text(json.dumps([item]), "utf-8")
+    embedded.json("import", str(path), "--yes")
+    [waiting] = embedded.json("inbox")["items"]
+    embedded.json("memory", "review", "reject", waiting["id"], "--reason", "no longer")
+    path.write_text(json.dumps([{**item, "updated_at": "2026-04-01"}, {**item, "id": "m2"}]), "utf-8")
+    embedded.json("import", str(path), "--yes")
+    assert embedded.json("inbox")["items"] == []
 
 
 def test_a_secret_is_left_out_and_not_repeated(here: Path, embedded: Runlore) -> None:

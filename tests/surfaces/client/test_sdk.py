@@ -62,13 +62,16 @@ def test_a_run_gets_its_context_and_ends_by_itself(reach: Reach) -> None:
         with pytest.raises(ValueError, match="half"), lore.run("mails", "hostile"):
             raise ValueError("half of a pair \ud800 and \0 more")
         with lore.run("mails", "early") as run:
-            run.finish()
+            run.finish(outcome="bad")
+        with pytest.raises(runlore.Invalid, match="fine"), lore.run("mails", "unsaid") as run:
+            run.finish(outcome="fine")  # type: ignore[arg-type]
         found = statuses(lore)
     assert found["When do we deploy billing?"] == ("completed", "")
     assert found["divide"] == ("failed", "ZeroDivisionError: division by zero")
     assert found["stop"][0] == "interrupted"
     assert found["hostile"] == ("failed", "ValueError: half of a pair \\ud800 and   more")
     assert found["early"] == ("completed", "")
+    assert found["unsaid"][0] == "failed"
 
 
 def test_an_event_loop_has_the_same_acts(reach: Reach) -> None:
@@ -82,6 +85,7 @@ def test_an_event_loop_has_the_same_acts(reach: Reach) -> None:
                 await run.tool("shell", {"command": "false"}, "", exit_code=1)
                 await run.append({"type": "usage", "input_tokens": 7})
                 await run.say("On Fridays.")
+                await run.finish(outcome="good")
             with pytest.raises(asyncio.CancelledError):
                 async with lore.run("mails", "cancelled"):
                     raise asyncio.CancelledError

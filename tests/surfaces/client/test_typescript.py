@@ -31,6 +31,7 @@ told.answer = await lore.run("desk", "When do we deploy billing?", async (run) =
   told.prompt = run.context.includes("%(rule)s");
   await run.tool("shell", { command: "date" }, "Friday", { exit_code: 0 });
   await run.say("Today.");
+  await run.finish({ outcome: "good" });
   return "Today.";
 });
 const refused = (work) => work().then(() => [], (e) => [e instanceof RunloreError, e.code, e.hint !== ""]);
@@ -49,6 +50,9 @@ console.log(JSON.stringify(told));
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if made := os.environ.get("DIST"):
+        (packed,) = Path(made).glob("*.tgz")
+        return packed
     return pack(tmp_path_factory.mktemp("build"), tmp_path_factory.mktemp("dist"))
 
 
