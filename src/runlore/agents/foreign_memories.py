@@ -298,7 +298,7 @@ def _members(path: str, wanted: re.Pattern[str]) -> Iterator[bytes]:
     """The files of an export by their names: in its folder, in its archive, in the archives that it was
     downloaded as, or the path itself."""
     is_empty = True
-    for file in _exported(path):
+    for file in _list_files(path):
         name = os.path.relpath(file, path).replace(os.sep, "/")
         is_part = file == path or _ARCHIVE.fullmatch(name)
         found: Iterable[bytes] = ()
@@ -313,7 +313,7 @@ def _members(path: str, wanted: re.Pattern[str]) -> Iterator[bytes]:
         raise ValueError("it has none of the files of such an export")
 
 
-def _exported(path: str) -> Iterator[str]:
+def _list_files(path: str) -> Iterator[str]:
     if os.path.isfile(path):
         yield path
         return
