@@ -43,28 +43,22 @@ def main() -> None:
                 content = f"The service number {number} is deployed on day {number % 7}"
                 made = operator.create_candidate(ops.NewCandidate(kind=Kind.FACT, content=content))
                 operator.publish(ops.Publication(record_id=made.record_id))
-            waits = {"an empty Python": measure([sys.executable, "-c", "pass"], b"")}
             hook = [sys.executable, "-I", "-S", runlore.hook.__file__, root, "claude-code"]
-            waits["the hook, daemon idle"] = measure([*hook, "UserPromptSubmit"], prompt())
+            idle = measure(hook)
             stop = threading.Event()
             others = [threading.Thread(target=ask_on, args=(root, session, stop)) for _ in range(2)]
             for other in others:
                 other.start()
-            waits["the hook, daemon busy"] = measure([*hook, "UserPromptSubmit"], prompt())
+            busy = measure(hook)
             stop.set()
             for other in others:
                 other.join()
             transport.close()
             owner.close()
-    empty = statistics.median(waits["an empty Python"])
     rows = [
-        (
-            name,
-            f"{statistics.median(each):.1f}",
-            f"{percentile(each):.1f}",
-            f"{statistics.median(each) / empty:.2f}",
-        )
-        for name, each in waits.items()
+        (what, f"{statistics.median(each):.1f}", f"{percentile(each):.1f}", f"{times_empty(each, empty):.2f}")
+        for state, (empty, waits) in (("idle", idle), ("busy", busy))
+        for what, each in ((f"an empty Python, daemon {state}", empty), (f"the hook, daemon {state}", waits))
     ]
     print_table(("what", "median ms", "p95 ms", "times an empty Python"), rows)
 
@@ -75,13 +69,20 @@ def prompt() -> bytes:
     ).encode()
 
 
-def measure(command: list[str], report: bytes) -> list[float]:
-    waits = []
+def measure(hook: list[str]) -> tuple[list[float], list[float]]:
+    """An empty Python and the hook in turn: what else the machine does falls on both."""
+    commands = ([sys.executable, "-c", "pass"], [*hook, "UserPromptSubmit"])
+    waits: tuple[list[float], list[float]] = ([], [])
     for _ in range(PROMPTS):
-        began = time.perf_counter()
-        subprocess.run(command, input=report, capture_output=True, check=True)
-        waits.append((time.perf_counter() - began) * 1_000)
+        for command, each in zip(commands, waits, strict=True):
+            began = time.perf_counter()
+            subprocess.run(command, input=prompt(), capture_output=True, check=True)
+            each.append((time.perf_counter() - began) * 1_000)
     return waits
+
+
+def times_empty(waits: list[float], empty: list[float]) -> float:
+    return statistics.median(waits) / statistics.median(empty)
 
 
 def ask_on(root: str, session: SessionId, stop: threading.Event) -> None:

@@ -187,6 +187,7 @@ class Deciding:
         self._done = 0
         self._has_saved = False
         self._suggested: set[str] = set()
+        self._passed: set[int] = set()
         self._shown: Record | None = None
         say(waiting_text(found, request.kinds), "bold")
 
@@ -225,6 +226,7 @@ class Deciding:
             return self._ask_last()
         item = self._queue[place]
         if self._is_settled(item):
+            self._passed.add(place)
             return place + 1
         self._show(item, place)
         while True:
@@ -318,7 +320,9 @@ class Deciding:
 
     def _show(self, item: InboxItem, place: int) -> None:
         say("")
-        say(f"{place + 1:,} of {max(self._total, len(self._queue)):,}  {_WORDS[item.kind][0]}", "bold")
+        number = place + 1 - sum(each < place for each in self._passed)
+        total = max(self._total, len(self._queue)) - len(self._passed)
+        say(f"{number:,} of {total:,}  {_WORDS[item.kind][0]}", "bold")
         with self._call.operations(works_last=False) as operations:
             try:
                 self._shown = _SHOW.get(item.kind, _show_record)(self._call, operations, item)

@@ -23,10 +23,11 @@ from runlore.domain.record import (
 from runlore.domain.records.audit import RecordChange
 from runlore.domain.records.visibility import Hidden
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.search.ranking import analyse_query, impacts_of
 from runlore.domain.session import PersonaId
 from runlore.flow.prompt_context.hidden import list_hidden_records, visible_lines
 from runlore.flow.prompt_context.learnings import all_learned, select_learnings
-from runlore.flow.prompt_context.scope_view import ScopeView, ViewCache
+from runlore.flow.prompt_context.scope_view import Analysed, ScopeView, ViewCache
 from runlore.flow.prompt_context.search import SearchSnapshot
 from runlore.flow.prompt_context.views import views_of
 from runlore.ports import operations as ops
@@ -346,3 +347,14 @@ def _texts_in_views() -> set[str]:
     gc.collect()
     views = [each for each in gc.get_objects() if isinstance(each, ScopeView)]
     return {each.record.summary for view in views for each in (*view.visible, *view.ranked)}
+
+
+@pytest.mark.req("INT-2")
+def test_a_record_that_is_hit_again_is_taken_apart_once_for_all_prompts_that_follow() -> None:
+    record = fact("The atlas service listens on port 8080")
+    kept = Analysed(record)
+    first, *later = (kept.impacts_for(analyse_query(text)) for text in ("atlas port", "service", "cache"))
+
+    assert set(first.summary) == {"atlas", "port"}
+    assert later[0] == impacts_of(record)
+    assert later[1] is later[0]

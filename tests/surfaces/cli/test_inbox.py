@@ -215,6 +215,19 @@ def test_of_two_who_decide_on_a_suggestion_the_first_one_counts(
     assert ("Done: " in seen.text.replace("Not done: ", "")) is is_done
 
 
+def test_what_is_decided_with_its_suggestion_is_no_question_and_counts_as_none(
+    embedded: Runlore, tmp_path: Path
+) -> None:
+    releases(tmp_path / "sessions")
+    embedded.json("learn", str(tmp_path / "sessions"))
+    dead_job(embedded)
+    assert embedded.text("inbox").startswith("3 wait for you: 1 memory, 1 suggested skill, 1 failed job.")
+
+    seen = keys(embedded, "s", "u", "s", "q")
+
+    assert re.findall(r"(?m)^\d of \d  .*", seen.text) == ["1 of 3  suggested skill", "2 of 2  failed job"]
+
+
 def test_what_is_noted_beside_a_record_while_it_is_read_does_not_undo_the_answer(embedded: Runlore) -> None:
     record = say_it(embedded, "Tea is at four")
 

@@ -85,7 +85,9 @@ def test_who_stops_at_a_question_leaves_a_whole_state_from_which_it_goes_on(
     machine.json("doctor")
 
     assert {seen.code for seen in stopped} == {130 if key == CTRL_C else 0}
-    assert all("Stopped; what was done before stays." in seen.text for seen in stopped)
+    changed = ["Stopped; what was done before stays." in seen.text for seen in stopped]
+    unchanged = ["Stopped; nothing was changed." in seen.text for seen in stopped]
+    assert changed == [not each for each in unchanged] == [False, False, True, True, False]
     assert not any("Traceback" in seen.text for seen in stopped)
 
 

@@ -241,6 +241,17 @@ def test_at_a_terminal_a_list_names_things_by_their_place_and_the_next_command_t
     assert ("talk" if words[0] == "session" else "rec_") in shown
 
 
+def test_a_first_request_of_a_page_is_a_title_of_three_lines_at_a_terminal(embedded: Runlore) -> None:
+    title = "Implement the following plan: " + "move it, then test it; " * 7
+    embedded.json("session", "create", "--id", "talk", "--title", title)
+
+    seen = here(embedded, "session", "list", columns=80).text
+
+    assert "Implement the following" in seen
+    assert (len(seen.splitlines()) <= 5, "…" in seen) == (True, True)
+    assert embedded.text("session", "list").count("then test it") == 7
+
+
 def test_a_thing_is_shown_by_the_word_that_comes_to_mind(filled: Runlore) -> None:
     shown = filled.json("memory", "show", filled.items("memory", "list")[0]["record_id"])
 

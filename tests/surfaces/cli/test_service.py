@@ -1,5 +1,6 @@
 """Keeping a Runlore whole from the command line: status, backup, restore, doctor, jobs."""
 
+import json
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runlore.daemon.clock import Readings, SystemClock, write_clock_note
+from runlore.daemon.overview import REPEATS_NOTE
 from runlore.domain.runs.job import Job, JobId, JobKind
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import operations_of, report, said
@@ -73,6 +75,42 @@ def test_the_status_says_in_a_few_lines_what_needs_somebody(embedded: Runlore) -
         "This week: nothing learned",
         "In use: 0 memories, 0 skills. Stored: 1 run in 1 session, 1 episode.",
     ], "a summary of a run is nothing that waits"
+
+
+@pytest.mark.req("SUR-12", "VAL-1")
+@pytest.mark.parametrize(
+    ("counted", "told"),
+    [
+        (
+            [("2026-04", 3, 4), ("2026-05", 0, 1), ("2026-06", 2, 20)],
+            "2 of 20 requests in June 2026, none of 1 request in May 2026",
+        ),
+        (
+            [("2026-05", 1, 3), ("2026-06", 0, 20)],
+            "none of 20 requests in June 2026, 1 of 3 requests in May 2026",
+        ),
+        ([("2026-04", 3, 4), ("2026-05", 0, 4), ("2026-06", 0, 20)], ""),
+        ([], ""),
+    ],
+)
+def test_the_status_tells_what_was_said_again_in_words_and_only_where_something_was(
+    embedded: Runlore, counted: list[tuple[str, int, int]], told: str
+) -> None:
+    rates = [{"month": month, "repeated": repeated, "requests": asked} for month, repeated, asked in counted]
+    with (
+        operations_of(embedded) as operations,
+        operations.parts.store.transaction() as tx,  # type: ignore[attr-defined]
+    ):
+        tx.counters.set_note(REPEATS_NOTE, json.dumps(rates))
+
+    short, whole = embedded.text("status"), embedded.text("status", "--all")
+
+    line = f"Said again: {told}: `runlore repeats`.\n" if told else ""
+    for shown in (short, whole):
+        assert "".join(re.findall(r"Said again.*\n", shown)) == line
+        assert "2026-0" not in shown
+    assert "WAITING  IN USE  REPLACED  REMOVED" in whole
+    assert "CONSTRAINED" not in whole
 
 
 @pytest.mark.req("OPS-3")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from runlore.cli.tables.learn_tables import agent_title
 from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX, seen_text
-from runlore.cli.tables.service_tables import agent_text, number_at
+from runlore.cli.tables.service_tables import agent_text, number_at, whole_number
 from runlore.cli.tables.table_cells import plural, short_path
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain.lazy import dataclass
@@ -145,21 +145,18 @@ def show_done(state: MachineState, done: Sequence[tuple[SetupStep, str, JsonValu
 def show_stored(told: JsonValue) -> None:
     """What came of storing, as `learn` tells it."""
     if isinstance(told, dict):
-        sessions = plural(_whole(told["sessions"]), "session")
-        say(f"  Stored {plural(_whole(told['stored']), 'run')} of {sessions}.", "green")
+        sessions = plural(whole_number(told["sessions"]), "session")
+        say(f"  Stored {plural(whole_number(told['stored']), 'run')} of {sessions}.", "green")
         left = told["left"]
-        if unfinished := _whole(left.get("unfinished")) if isinstance(left, dict) else 0:
+        if unfinished := whole_number(left.get("unfinished")) if isinstance(left, dict) else 0:
             say(f"  Left for later: {plural(unfinished, 'run')} that may still go on.", "dim")
-
-
-def _whole(number: JsonValue) -> int:
-    return number if isinstance(number, int) else 0
 
 
 def show_end(taken: Sequence[SetupStep], *, stopped: bool) -> None:
     say("")
     if stopped:
-        say("Stopped; what was done before stays. `runlore init` goes on from here.", "yellow")
+        done = "what was done before stays" if taken else "nothing was changed"
+        say(f"Stopped; {done}. `runlore init` goes on from here.", "yellow")
     elif taken:
         say("You are set up. `runlore status` shows how it is.", "green")
     else:
@@ -177,7 +174,7 @@ def learn_preview(state: MachineState) -> tuple[str, ...]:
         told = f"What is new in the newest {len(state.unread):,} of them"
     return (
         f"{told} goes into {short_path(state.state_root)}, which only you can read."
-        " Secrets are left out, and nothing is sent anywhere.",
+        " Secrets that are recognized are left out, and nothing is sent anywhere.",
     )
 
 

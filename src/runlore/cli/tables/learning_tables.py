@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from runlore.cli.tables.record_tables import (
     RECORDS_NEXT,
-    STATE_WORDS,
     cut_summary,
     feedback_text,
     state_cell,
@@ -15,6 +14,7 @@ from runlore.cli.tables.record_tables import (
 )
 from runlore.cli.tables.table_cells import (
     FIELDS,
+    STATE_WORDS,
     field_rows,
     plural,
     scope_text,

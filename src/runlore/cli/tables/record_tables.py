@@ -7,10 +7,18 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from runlore.cli.tables.table_cells import end_list, plural, scope_text, show_fields, show_list, time_text
+from runlore.cli.tables.table_cells import (
+    STATE_WORDS,
+    end_list,
+    plural,
+    scope_text,
+    show_fields,
+    show_list,
+    time_text,
+)
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain import limits
-from runlore.domain.record import JsonObject, JsonValue, Layer, Record, State
+from runlore.domain.record import JsonObject, JsonValue, Layer, Record
 from runlore.domain.serialization.codec import serialize
 from runlore.domain.statements.ranks import confidence_reasons
 from runlore.domain.text.excerpt import excerpt
@@ -33,13 +41,6 @@ _FOR_PROGRAMS = frozenset({"metadata", "semantic_key", "automation_review", "pol
 _DEEDS = (Column(), Column(), Column(wraps=True, lines=True))
 # Two texts beside each other hold no ids, and can be read in narrower columns.
 _BESIDE_COLUMNS_MIN = 16
-# What people call the states; the exact words are in --json and in the API.
-STATE_WORDS = {
-    State.CONSTRAINED: ("waiting", "yellow"),
-    State.ACTIVE: ("in use", "green"),
-    State.SUPERSEDED: ("replaced", "dim"),
-    State.TOMBSTONED: ("removed", "red dim"),
-}
 
 
 def show_proposed(deed: str, record: Record) -> None:

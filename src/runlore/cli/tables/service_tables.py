@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from runlore.cli.tables.table_cells import field_rows, plural, scopes_text, short_path, time_text
+from runlore.cli.tables.table_cells import STATE_WORDS, field_rows, plural, scopes_text, short_path, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain import limits
 from runlore.domain.access import AccessToken
@@ -19,7 +19,8 @@ _JOB_STYLES = {JobState.DEAD: "red", JobState.LEASED: "green"}
 _LEARNED = frozenset({Layer.PROFILE, Layer.SEMANTIC, Layer.PROCEDURAL})
 # What `status` shows elsewhere, or what says more in `policy show`.
 _NEEDS_SHOWN_MAX = 3
-_NOT_IN_STATUS = frozenset({"policy", "policies", "daemon", "models", "agents"})
+_NOT_IN_STATUS = frozenset({"policy", "policies", "daemon", "models", "agents", "repeats"})
+_MONTHS_SHOWN = 2
 
 
 def show_status(status: ops.Status, where: str, learned: "LearnedThisWeek") -> None:
@@ -88,15 +89,17 @@ def _show_agents(status: ops.Status) -> None:
 
 
 def _show_repeats(status: ops.Status) -> None:
-    """How often people had to say something again, this month beside the one before."""
+    """How often people had to say something again, in the last month beside the one before."""
     rates = status.sections.get("repeats")
-    told = [
-        f"{round(100 * each['repeated'] / each['requests'])} of 100 requests in {each['month']}"
-        for each in (rates if isinstance(rates, list) else [])[-2:]
-        if isinstance(each, dict) and each["requests"]
-    ]
-    if told:
-        say(f"Said again: {', '.join(reversed(told))}: `runlore repeats`.")
+    months = [each for each in (rates if isinstance(rates, list) else ()) if isinstance(each, dict)]
+    latest = [each for each in reversed(months[-_MONTHS_SHOWN:]) if each["requests"]]
+    if any(each["repeated"] for each in latest):
+        told = (
+            f"{each['repeated'] or 'none'} of {plural(whole_number(each['requests']), 'request')}"
+            f" in {datetime.strptime(str(each['month']), '%Y-%m'):%B %Y}"
+            for each in latest
+        )
+        say(f"Said again: {', '.join(told)}: `runlore repeats`.")
 
 
 def _agents(status: ops.Status) -> list[dict[str, JsonValue]]:
@@ -178,7 +181,10 @@ def _at(sections: Mapping[str, JsonValue], *path: str) -> JsonValue:
 
 
 def number_at(sections: Mapping[str, JsonValue], *path: str) -> int:
-    value = _at(sections, *path)
+    return whole_number(_at(sections, *path))
+
+
+def whole_number(value: JsonValue) -> int:
     return value if isinstance(value, int) else 0
 
 
@@ -190,11 +196,11 @@ def show_whole_status(status: ops.Status, where: str) -> None:
             say(f"  {name}: {value}")
     say("")
     show_table(
-        ["LAYER", *(Column(title=state.upper(), labelled=True) for state in State)],
-        [(layer, *(str(status.counts.get((layer, state), 0)) for state in State)) for layer in Layer],
+        ["LAYER", *(Column(title=word.upper(), labelled=True) for word, _ in STATE_WORDS.values())],
+        [(layer, *(str(status.counts.get((layer, state), 0)) for state in STATE_WORDS)) for layer in Layer],
     )
     if status.counts.get((Layer.EPISODIC, State.CONSTRAINED)):
-        say("What is constrained among episodes are summaries of runs: nobody has to decide on them.", "dim")
+        say("What waits among episodes are summaries of runs: nobody has to decide on them.", "dim")
     say("")
     needs = [*_needs(status)]
     say("Needs you" if needs else "Nothing needs you.", "bold" if needs else "green")
@@ -202,6 +208,7 @@ def show_whole_status(status: ops.Status, where: str) -> None:
     say("")
     _show_sections(status.sections)
     _show_agents(status)
+    _show_repeats(status)
 
 
 def show_made_token(made: ops.MadeToken) -> None:

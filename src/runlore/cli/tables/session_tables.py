@@ -17,6 +17,7 @@ from runlore.ports import operations as ops
 
 # More of an event than this hides the others; `--json` has all of it.
 EVENT_CHARS_MAX = 400
+_TITLE_CHARS_MAX = 60
 _ON = {True: "on", False: "off"}
 _SESSION_TEXTS = (("PROJECT", 12), ("TITLE", 16))
 _STATUS_STYLES = {
@@ -33,10 +34,15 @@ def show_sessions(page: ops.SessionPage) -> None:
         page,
         "There are no sessions.",
         ["ID", "STATE", "LAST ACTIVE", *texts],
-        lambda s: (s.session_id, _standing(s), time_text(s.active_at), _projects(s), s.title),
+        lambda s: (s.session_id, _standing(s), time_text(s.active_at), _projects(s), _short_title(s)),
         then="Sessions, the latest first. `runlore session runs @1` shows the first.",
         has_places=True,
     )
+
+
+def _short_title(session: Session) -> str:
+    """At a terminal as much as three lines hold: a first request may be a page."""
+    return excerpt(session.title, _TITLE_CHARS_MAX) if sys.stdout.isatty() else session.title
 
 
 def show_session(session: Session) -> None:

@@ -8,11 +8,18 @@ from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from runlore.cli.terminal import Cell, Column, say, show_table
-from runlore.domain.record import JsonValue, Kind
+from runlore.domain.record import JsonValue, Kind, State
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.timestamps import format_time
 
 FIELDS = (Column(), Column(wraps=True, lines=True))
+# What people call the states; the exact words are in --json and in the API.
+STATE_WORDS = {
+    State.CONSTRAINED: ("waiting", "yellow"),
+    State.ACTIVE: ("in use", "green"),
+    State.SUPERSEDED: ("replaced", "dim"),
+    State.TOMBSTONED: ("removed", "red dim"),
+}
 ItemT = TypeVar("ItemT")
 ItemT_co = TypeVar("ItemT_co", covariant=True)
 

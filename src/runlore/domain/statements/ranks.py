@@ -37,7 +37,7 @@ def confidence_reasons(record: Record, *, with_points: bool = True) -> Iterator[
     speaks for it most is told."""
     noted = record.metadata.get(OWN_WORDS) if rank_of(record) is not None else None
     if isinstance(noted, Mapping) and noted.get("read_by"):
-        yield f"{noted['read_by']} found it where the user says: {noted.get('quote')}"
+        yield f"was found by {noted['read_by']} where the user says: {noted.get('quote')}"
     parts = noted.get("parts") if isinstance(noted, Mapping) else None
     counted = [
         (points, WEIGHTS[name][1])

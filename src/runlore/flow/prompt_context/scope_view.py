@@ -32,15 +32,19 @@ class Analysed:
 
     def __init__(self, record: Record) -> None:
         self.record = record
+        self._was_hit = False
 
     @cached_property
     def impacts(self) -> Impacts:
         return impacts_of(self.record)
 
     def impacts_for(self, query: Query) -> Impacts:
-        """At least those of a query's terms: taking every word apart is most of what a hit costs."""
-        known: Impacts | None = vars(self).get("impacts")
-        return known or impacts_of(self.record, wanted=query.terms)
+        """At least those of a query's terms: taking every word apart is most of what a hit costs. What is
+        hit again is taken apart whole, for all that follow."""
+        if self._was_hit:
+            return self.impacts
+        self._was_hit = True
+        return impacts_of(self.record, wanted=query.terms)
 
 
 class RecordCache:

@@ -275,8 +275,8 @@ def _why(item: WaitingRecord) -> str:
         return f"would replace what is in use: {outcome.supersedes[0].summary}"
     if outcome.duplicate_of is not None:
         return f"says the same as what is in use: {outcome.duplicate_of.summary}"
-    if reasons := "; ".join(confidence_reasons(record, with_points=False)):
-        return f"the user said it, and {reasons}"
+    if reasons := [*confidence_reasons(record, with_points=False)]:
+        return "; it ".join(("the user said it", *reasons))
     review = (record.automation_review or {}) if record.policy_decision in _ESCALATED else {}
     reason = record.metadata.get("reason") or review.get("reason")
     return str(reason) if reason not in (None, "", _NO_REASON) else _who_proposed(record)
