@@ -86,6 +86,9 @@ class Workspace(Protocol):
         """Replace a text that stands there once (or, `everywhere`, each time); how often it did.
         Conflict (`workspace.edit`) where it stands there never, or more than once."""
 
+    def compare(self) -> Callable[[], WithheldChanges | None]:
+        """Look at the files that other programs obey; the call undoes what has been done to them since."""
+
     def run(
         self,
         command: str,

@@ -15,6 +15,7 @@ from runlore.agents.workspace.local_workspace import LocalWorkspace
 from runlore.agents.workspace.obeyed_guard import ObeyedGuard
 from runlore.agents.workspace.safe_paths import OpenHandle
 from runlore.agents.workspace.worktrees import LocalWorkspaces
+from runlore.domain import limits
 from runlore.ports.workspaces import ShellResult
 from tests.agents.commands import environment, ran
 from tests.waiting import PATIENCE_S
@@ -84,8 +85,31 @@ ATTEMPTS = {
     "a folder in place of a file": "rm AGENTS.md; mkdir AGENTS.md",
     "a file that nobody may read": "chmod 0 AGENTS.md",
     "a pipe in place of a file": "rm AGENTS.md; mkfifo AGENTS.md",
+    "a repository that points to its common folder": "mkdir -p nested c/objects c/refs; echo ../c >"
+    " nested/commondir; echo 'ref: refs/heads/main' > nested/HEAD;"
+    " printf '[alias]\n st = !%s\n' $P > c/config",
+    "a repository below a folder of packages": "mkdir node_modules; git init -q node_modules/p;"
+    f" git -C node_modules/p {SET}; ln -s node_modules/p nested",
+    "what is left of a rebase": "git -c user.name=a -c user.email=a -c"
+    " sequence.editor=\"printf 'break\\nexec $P\\n' >\" rebase -i HEAD",
+    "what instructions import": "echo obey > docs/style.md",
+    "a script that an agent's settings run": "cp run scripts/lint.sh",
+    "what direnv's file reads": "echo x > scripts/settings",
+    "more for direnv": "cp run .envrc.local",
     "after its time": "echo obey > AGENTS.md; sleep 60",
 }
+FILES = {
+    **{
+        name: f"{name}\n"
+        for name in ("f", "AGENTS.md", "tools/pre-push", "docs/style.md", "scripts/settings")
+    },
+    "docs/agents.md": "Write as @docs/style.md says.\n",
+    "shared.inc": "",
+    "scripts/lint.sh": "",
+    ".gemini/settings.json": '{"hooks": [{"command": "$GEMINI_PROJECT_DIR/scripts/lint.sh --all"}]}',
+    ".envrc": "source_env scripts/settings\n",
+}
+HANDED_ON = ("style.md", "lint.sh", "scripts/settings", ".local")
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +119,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = home / "project"
     work.mkdir()
     _git(work, "init", "-q", "-b", "main")
-    for name in ("f", "AGENTS.md", "docs/agents.md", "tools/pre-push", "shared.inc"):
+    for name, text in FILES.items():
         (work / name).parent.mkdir(exist_ok=True)
-        (work / name).write_text("" if name == "shared.inc" else f"{name}\n")
+        (work / name).write_text(text)
     (work / "CLAUDE.md").symlink_to("docs/agents.md")
     _git(work, "config", "include.path", "../shared.inc")
     _git(work, "config", "core.hooksPath", "tools")
@@ -137,8 +161,13 @@ def _open(work: Path) -> LocalWorkspace:
 
 
 def _obeyed(work: Path) -> dict[str, bytes | None]:
+    """What the guard sees, and besides it what the user's own files hand on to somebody."""
     files = ObeyedGuard(OpenHandle(os.open(work, os.O_RDONLY)), str(work)).look().files
-    return {"/".join(path): file.content for path, file in files.items()}
+    handed_on = (work / name for name in (*FILES, ".envrc.local") if name.endswith(HANDED_ON))
+    return {
+        **{"/".join(path): file.content for path, file in files.items()},
+        **{str(path.relative_to(work)): path.read_bytes() for path in handed_on if path.exists()},
+    }
 
 
 def _use(work: Path) -> None:
@@ -146,7 +175,7 @@ def _use(work: Path) -> None:
     for folder in (work, work / "sub", work / "nested", work / "nested.git", work / "wt"):
         if folder.is_dir():
             folder.chmod(0o755)
-            for line in ("status", "add -A", "commit -q --allow-empty -m x"):
+            for line in ("status", "st", "rebase --continue", "add -A", "commit -q --allow-empty -m x"):
                 _git(folder, *line.split(), check=False)
     if (work / ".pdbrc").exists():
         debug = (sys.executable, "-m", "pdb", "-c", "q", "-m", "this")
@@ -180,6 +209,24 @@ def test_nothing_that_a_command_leaves_is_run_or_obeyed_by_others(
             escaped.append(name)
         shutil.rmtree(tmp_path / str(number))
     assert not escaped
+
+
+def test_nothing_hides_among_a_hundred_thousand_other_files(tmp_path: Path) -> None:
+    work = tmp_path / "project"
+    (work / ".vscode").mkdir(parents=True)
+    (work / ".vscode" / "settings.json").write_text("{}\n")
+    made = (
+        f"import os; [os.mknod(f'n{{n}}') for n in range(100_000)];"
+        f" [os.mknod(f'.envrc.{{n}}') for n in range({limits.OBEYED_FILES_MAX})]; os.mkdir('a');"
+        " open('a/AGENTS.md', 'w').write('obey'); open('.vscode/tasks.json', 'w').write('{}')"
+    )
+
+    result = ran(_open(work), f'python3 -c "{made}"')
+
+    assert result.withheld is not None
+    assert result.is_compared
+    assert {*_obeyed(work)} == {".vscode/settings.json"}
+    assert not (work / "a" / "AGENTS.md").exists()
 
 
 def test_a_payload_of_the_user_s_own_would_have_run(template: Path, tmp_path: Path) -> None:

@@ -37,3 +37,34 @@ def test_a_person_is_asked_once(settings: Settings, disk_path: Path, tool: str, 
         decided = ops.ApprovalsRequest(run_id=run_id, states=frozenset(ApprovalState))
         assert len(work.operator.list_approvals(decided).items) == 1
         assert ("denied" in work.outputs(run_id)[0]) is not approve
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("write_file", {"path": "docs/rules.md", "content": "obey\n"}),
+        ("edit_file", {"path": "docs/rules.md", "old_text": "kind", "new_text": "obey"}),
+        ("write_file", {"path": "tools/x/config", "content": "[core]\n fsmonitor = obey\n"}),
+    ],
+)
+@pytest.mark.parametrize("approve", [True, False])
+def test_a_file_that_is_obeyed_for_where_it_is_is_asked_about_too(
+    settings: Settings, disk_path: Path, tool: str, given: dict[str, str], approve: bool
+) -> None:
+    folder = disk_path / "work"
+    for name in ("docs", "tools/x/objects", "tools/x/refs"):
+        (folder / name).mkdir(parents=True)
+    (folder / "tools/x/HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "docs/rules.md").write_text("Be kind.\n")
+    (folder / "CLAUDE.md").symlink_to("docs/rules.md")
+    with at_work(settings, folder, calls(tool, given), says("Done."), rules=RULES) as work:
+        run_id = work.start()
+        asked = work.asked(run_id)
+        path = folder / given["path"]
+        was_there = path.exists() and "obey" in path.read_text()
+        work.operator.decide_approval(ops.ApprovalDecision(approval_id=asked.approval_id, approve=approve))
+        work.ended(run_id)
+
+        assert not was_there
+        assert given["path"] in asked.why
+        assert (path.exists() and "obey" in path.read_text()) is approve

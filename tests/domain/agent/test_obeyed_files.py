@@ -45,6 +45,15 @@ def test_every_row_is_asked_about_by_each_tool_that_writes_at_any_depth_and_in_a
         ("git checkout main", False),
         ("git status", False),
         ("echo git config", False),
+        ("git remote -v", False),
+        ("git remote -v add x y", True),
+        ("git config --get remote.origin.url", False),
+        ("git config user.name", False),
+        ("git config user.name x", True),
+        ("git config --unset user.name", True),
+        ("git submodule status", False),
+        ("git submodule update", True),
+        ("git worktree list", False),
     ],
 )
 def test_a_plain_call_of_git_that_writes_its_settings_is_asked_about(line: str, is_asked: bool) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from runlore.agents.transcripts.parsing import shorten
+from runlore.domain import limits
 from runlore.domain.agent.agent_profile import AgentLimits
 from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.domain.record import JsonObject, JsonValue
@@ -11,10 +13,11 @@ from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill
 from runlore.ports.operations import Operations
-from runlore.ports.runner import ToolOutcome
+from runlore.ports.runner import ToolOutcome, Withheld
 from runlore.ports.stopping import Stop
-from runlore.ports.workspaces import Workspace
+from runlore.ports.workspaces import WithheldChanges, Workspace
 
+_TOLD_MAX = 8
 Ask: TypeAlias = Callable[[str, Stop], str]
 """Asks a person a question; the answer. Where the stop is set while it waits, an error says so."""
 
@@ -48,6 +51,17 @@ class RunTool:
 
     spec: ToolSpec
     call: Callable[[ToolCall, Stop], ToolOutcome]
+
+
+def ask_about(withheld: WithheldChanges | None) -> Withheld | None:
+    """The question about what a call did to files that other programs obey."""
+    if withheld is None:
+        return None
+    told = [f"{change.path} ({change.by})" for change in withheld.changes]
+    more = f" and {len(told) - _TOLD_MAX} more" if len(told) > _TOLD_MAX else ""
+    why = f"it changed what other programs obey by themselves: {', '.join(told[:_TOLD_MAX])}{more}"
+    changes = shorten("\n".join(change.diff for change in withheld.changes), limits.OBEYED_SHOWN_CHARS_MAX)
+    return Withheld(changes=changes, why=why, keep=withheld.keep)
 
 
 def object_schema(properties: Mapping[str, JsonObject], *, optional: Sequence[str] = ()) -> JsonObject:

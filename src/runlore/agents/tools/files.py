@@ -1,10 +1,12 @@
 """Files of the working folder: reading, writing, editing."""
 
 import os
+from collections.abc import Callable
 
 from runlore.agents.tools.context import (
     RunTool,
     ToolContext,
+    ask_about,
     integer_schema,
     number_argument,
     object_schema,
@@ -13,11 +15,12 @@ from runlore.agents.tools.context import (
 )
 from runlore.domain import limits
 from runlore.domain.agent.conversation import ToolCall, ToolSpec
+from runlore.domain.agent.obeyed_files import names_of, obeyed_by
 from runlore.domain.record import JsonObject
 from runlore.domain.taint_sources.paths import outside_of_path
 from runlore.ports.runner import ToolOutcome
 from runlore.ports.stopping import Stop
-from runlore.ports.workspaces import FileText
+from runlore.ports.workspaces import FileText, WithheldChanges, Workspace
 
 READ, WRITE, EDIT = "read_file", "write_file", "edit_file"
 _LINES_MAX = 1_000_000
@@ -81,9 +84,11 @@ def write_file(given: ToolContext) -> RunTool | None:
 
     def call(call: ToolCall, _stop: Stop) -> ToolOutcome:
         path, content = text_argument(call.arguments, "path"), text_argument(call.arguments, "content")
+        compare = _comparison(workspace, path)
         is_new = workspace.write(path, content)
         return ToolOutcome(
-            output=f"{path} is {'new' if is_new else 'rewritten'}: {len(content):,} characters"
+            output=f"{path} is {'new' if is_new else 'rewritten'}: {len(content):,} characters",
+            withheld=ask_about(compare()),
         )
 
     return RunTool(spec, call)
@@ -116,15 +121,25 @@ def edit_file(given: ToolContext) -> RunTool | None:
 
     def call(call: ToolCall, _stop: Stop) -> ToolOutcome:
         path = text_argument(call.arguments, "path")
+        compare = _comparison(workspace, path)
         times = workspace.edit(
             path,
             text_argument(call.arguments, "old_text"),
             text_argument(call.arguments, "new_text"),
             everywhere=call.arguments.get("everywhere") is True,
         )
-        return ToolOutcome(output=f"{path} is changed in {times} place{'s' if times != 1 else ''}")
+        return ToolOutcome(
+            output=f"{path} is changed in {times} place{'s' if times != 1 else ''}",
+            withheld=ask_about(compare()),
+        )
 
     return RunTool(spec, call)
+
+
+def _comparison(workspace: Workspace, path: str) -> Callable[[], WithheldChanges | None]:
+    """What undoes a write that another program obeys for where it is, not for its name: a file that
+    `AGENTS.md` leads to, one of a folder that git takes for a repository. A name is asked about before."""
+    return workspace.compare() if obeyed_by(names_of(path)) is None else lambda: None
 
 
 def _content(description: str) -> JsonObject:

@@ -5,19 +5,19 @@ import re
 from runlore.agents.tools.context import (
     RunTool,
     ToolContext,
+    ask_about,
     integer_schema,
     number_argument,
     object_schema,
     text_argument,
     text_schema,
 )
-from runlore.agents.transcripts.parsing import shorten
 from runlore.domain import limits
 from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.domain.agent.obeyed_files import writes_git_settings
-from runlore.ports.runner import ToolOutcome, Withheld
+from runlore.ports.runner import ToolOutcome
 from runlore.ports.stopping import Stop
-from runlore.ports.workspaces import CONFINED, UNCONFINED, ShellResult, WithheldChanges
+from runlore.ports.workspaces import CONFINED, UNCONFINED, ShellResult
 
 NAME = "shell"
 _SEES = {
@@ -25,7 +25,6 @@ _SEES = {
     " nothing else of the machine's files; it may not speak to other programs of the machine.",
     UNCONFINED: "Nothing keeps it inside the working folder: stay there, and touch nothing else.",
 }
-_TOLD_MAX = 8
 _CLOSED = re.compile(r"(?:Read-only file system|Device or resource busy)")
 _CLOSED_TOLD = (
     "git's settings and hooks (.git/config, hooks, info) are closed to commands, unless the line is a plain"
@@ -81,19 +80,10 @@ def shell(given: ToolContext) -> RunTool | None:
             output=f"{result.output.rstrip()}\n[{_ending(result, timeout_s)}]{_remark(result)}".lstrip(),
             is_error=result.exit_code != 0,
             exit_code=result.exit_code,
-            withheld=None if result.withheld is None else _ask_about(result.withheld),
+            withheld=ask_about(result.withheld),
         )
 
     return RunTool(spec, call)
-
-
-def _ask_about(withheld: WithheldChanges) -> Withheld:
-    """The question about what a command did to files that other programs obey."""
-    told = [f"{change.path} ({change.by})" for change in withheld.changes]
-    more = f" and {len(told) - _TOLD_MAX} more" if len(told) > _TOLD_MAX else ""
-    why = f"it changed what other programs obey by themselves: {', '.join(told[:_TOLD_MAX])}{more}"
-    changes = shorten("\n".join(change.diff for change in withheld.changes), limits.OBEYED_SHOWN_CHARS_MAX)
-    return Withheld(changes=changes, why=why, keep=withheld.keep)
 
 
 def _remark(result: ShellResult) -> str:

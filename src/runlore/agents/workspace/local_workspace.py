@@ -98,6 +98,11 @@ class LocalWorkspace:
         """Replace a text that stands there once (or, `everywhere`, each time); how often it did."""
         return self._files.edit(path, old, new, everywhere=everywhere)
 
+    def compare(self) -> Callable[[], WithheldChanges | None]:
+        """Look at the files that other programs obey; the call undoes what has been done to them since."""
+        before = [(guard, guard.look()) for guard in self._guards]
+        return lambda: _join([guard.put_back(seen)[0] for guard, seen in before])
+
     def run(
         self,
         command: str,
@@ -122,12 +127,13 @@ class LocalWorkspace:
         bounds = CommandLimits(
             timeout_s=timeout_s, stop=stop, output_chars_max=output_chars_max, on_output=on_output
         )
-        withheld: list[WithheldChanges | None] = []
+        compared: list[tuple[WithheldChanges | None, bool]] = []
         try:
             result = self._shell.run(asked, bounds)
         finally:
-            withheld += [guard.put_back(seen, may_set=may_set) for guard, seen in before]
-        return replace(result, withheld=_join(withheld), is_compared=all(seen.is_whole for _, seen in before))
+            compared += [guard.put_back(seen, may_set=may_set) for guard, seen in before]
+        withheld = _join([changes for changes, _ in compared])
+        return replace(result, withheld=withheld, is_compared=all(whole for _, whole in compared))
 
 
 def _guards(folder: str, held: OpenHandle, granted: ExtraAccess) -> list[ObeyedGuard]:

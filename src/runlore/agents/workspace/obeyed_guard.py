@@ -10,7 +10,7 @@ import os
 import secrets
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -26,6 +26,8 @@ from runlore.domain.text.safe_text import escape
 from runlore.ports.workspaces import ObeyedChange, WithheldChanges
 
 _CLOSED_MAX = 128
+# How often what is put back is looked for again, where a command made more than one look holds.
+_ROUNDS_MAX = 20
 _GIT = "git"
 _Parts = tuple[str, ...]
 
@@ -50,14 +52,18 @@ class ObeyedFile:
     stamp: tuple[int, ...] = ()
 
 
+# What a file was, and what it became.
+_Change = tuple[ObeyedFile | None, ObeyedFile | None]
+
+
 @dataclass(kw_only=True)
 class ObeyedSnapshot:
-    """All files of a folder that are obeyed; those that git's settings and links name besides; what the
-    kernel can close, and whether all of it or only against being moved away."""
+    """All files of a folder that are obeyed; those that obeyed files and links name besides, by the program
+    that obeys them; what the kernel can close, and whether all of it or only against being moved away."""
 
     files: dict[_Parts, ObeyedFile] = field(default_factory=dict)
     folders: set[_Parts] = field(default_factory=set)
-    named: set[_Parts] = field(default_factory=set)
+    named: dict[_Parts, str] = field(default_factory=dict)
     closed: dict[_Parts, bool] = field(default_factory=dict)
     is_whole: bool = True
 
@@ -70,9 +76,9 @@ class ObeyedGuard:
 
     def look(self, before: ObeyedSnapshot | None = None) -> ObeyedSnapshot:
         """What is there now, also in the places that were named `before`."""
-        return _Walk(self._held.handle, self._path, set() if before is None else before.named).walk(
-            _Kind.GIT if self._is_git else _Kind.PLAIN
-        )
+        known = before or ObeyedSnapshot()
+        walk = _Walk(self._held.handle, self._path, known.named)
+        return walk.walk(_Kind.GIT if self._is_git else _Kind.PLAIN, known=known.files)
 
     def closable(self, before: ObeyedSnapshot) -> list[tuple[str, bool]]:
         """The paths that the kernel is asked to close, the outer first; told from the folder, or where that
@@ -81,10 +87,27 @@ class ObeyedGuard:
         some = sorted(before.closed.items())[:_CLOSED_MAX]
         return [(os.path.join(top, *parts), is_whole) for parts, is_whole in some if parts]
 
-    def put_back(self, before: ObeyedSnapshot, *, may_set: bool = False) -> WithheldChanges | None:
-        """Undo what has changed since; what that was. Where a command `may_set` git's settings, what it does
-        to them by routine stays."""
-        after = self.look(before)
+    def put_back(
+        self, before: ObeyedSnapshot, *, may_set: bool = False
+    ) -> tuple[WithheldChanges | None, bool]:
+        """Undo what has changed since; what that was, and whether all could be compared. Where a command
+        `may_set` git's settings, what it does to them by routine stays."""
+        changed: dict[_Parts, _Change] = {}
+        for _ in range(_ROUNDS_MAX):
+            after = self.look(before)
+            found = self._undo(before, after, may_set=may_set)
+            changed = {**found, **changed}
+            if after.is_whole or not found:
+                break
+        is_compared = before.is_whole and after.is_whole
+        if not changed:
+            return None, is_compared
+        named = {**after.named, **before.named}
+        told = tuple(_describe(path, *change, named=named) for path, change in sorted(changed.items()))
+        return WithheldChanges(changes=told, keep=lambda: self._keep(changed)), is_compared
+
+    def _undo(self, before: ObeyedSnapshot, after: ObeyedSnapshot, *, may_set: bool) -> dict[_Parts, _Change]:
+        """Put back what has changed in one look."""
         paths = sorted(
             path
             for path in {*before.files, *after.files}
@@ -98,24 +121,19 @@ class ObeyedGuard:
         for folder in sorted(after.folders - before.folders, reverse=True):
             with suppress(OSError), folder_below(self._held.handle, folder[:-1]) as above:
                 os.rmdir(folder[-1], dir_fd=above)
-        if not paths:
-            return None
-        changed = [(path, before.files.get(path), after.files.get(path)) for path in paths]
-        return WithheldChanges(
-            changes=tuple(_describe(*each) for each in changed), keep=lambda: self._keep(changed)
-        )
+        return {path: (before.files.get(path), after.files.get(path)) for path in paths}
 
-    def _keep(self, changed: list[tuple[_Parts, ObeyedFile | None, ObeyedFile | None]]) -> None:
+    def _keep(self, changed: Mapping[_Parts, _Change]) -> None:
         """Let changes stay after all. Conflict (`workspace.obeyed`) where somebody has changed more since."""
-        now = self.look(ObeyedSnapshot(named={path for path, _, _ in changed}))
-        for path, before, after in changed:
+        now = self.look(ObeyedSnapshot(named=dict.fromkeys(changed, _GIT)))
+        for path, (before, after) in changed.items():
             if now.files.get(path) != before or (after is not None and after.content is None):
                 raise Conflict(
                     f"{_format_path(path)} has changed since, or is too large: it stays as it is now",
                     code="workspace.obeyed",
                     hint="make the change again, or leave it to the person",
                 )
-        for path, _, after in changed:
+        for path, (_, after) in sorted(changed.items()):
             self._put(path, after)
 
     def _put(self, path: _Parts, file: ObeyedFile | None) -> None:
@@ -146,14 +164,14 @@ class ObeyedGuard:
 class _Walk:
     """One look through a folder, the nearest folders first: what is beyond the limit is far away."""
 
-    def __init__(self, handle: int, path: str, named: set[_Parts]) -> None:
+    def __init__(self, handle: int, path: str, named: Mapping[_Parts, str]) -> None:
         self._handle, self._path = handle, path
-        self._found = ObeyedSnapshot(named=set(named))
+        self._found = ObeyedSnapshot(named=dict(named))
         self._waiting: deque[tuple[_Parts, _Kind]] = deque()
-        self._entries, self._bytes_left = 0, limits.OBEYED_BYTES_MAX
+        self._entries_left, self._bytes_left = limits.OBEYED_ENTRIES_MAX, limits.OBEYED_BYTES_MAX
         self._seen: set[tuple[_Parts, _Kind]] = set()
 
-    def walk(self, kind: _Kind) -> ObeyedSnapshot:
+    def walk(self, kind: _Kind, *, known: Collection[_Parts]) -> ObeyedSnapshot:
         found = self._found
         self._waiting.append(((), kind))
         for parts in sorted(found.named):
@@ -163,6 +181,8 @@ class _Walk:
             if folder not in self._seen:
                 self._seen.add(folder)
                 self._look_into(*folder)
+        for path in () if found.is_whole else known:
+            self._look_at(path)
         return found
 
     def _look_into(self, parts: _Parts, kind: _Kind) -> None:
@@ -170,8 +190,8 @@ class _Walk:
             with os.scandir(folder) as listed:
                 entries = list(self._count(listed))
             names = {entry.name for entry in entries}
-            marks = {_Kind.PLAIN: table.GIT_FOLDER, _Kind.NESTED: {"HEAD"}}.get(kind)
-            if marks and names >= marks:
+            marks = {_Kind.PLAIN: table.GIT_FOLDERS, _Kind.NESTED: ({"HEAD"},)}.get(kind, ())
+            if any(names >= each for each in marks):
                 self._waiting.append((parts, _Kind.GIT))
             if kind is _Kind.GIT:
                 self._found.closed[parts] = False
@@ -182,9 +202,8 @@ class _Walk:
 
     def _count(self, listed: Iterator[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
         for entry in listed:
-            self._entries += 1
-            files = len(self._found.files)
-            if self._entries > limits.OBEYED_ENTRIES_MAX or files > limits.OBEYED_FILES_MAX:
+            self._entries_left -= 1
+            if self._entries_left < 0 or len(self._found.files) > limits.OBEYED_FILES_MAX:
                 self._found.is_whole = False
                 return
             yield entry
@@ -193,6 +212,10 @@ class _Walk:
         """Note a name in a folder, and what is to be looked into behind it."""
         name, is_folder = table.fold_name(entry.name), entry.is_dir(follow_symlinks=False)
         above = table.fold_name(path[-2]) if len(path) > 1 else ""
+        if kind is _Kind.PLAIN and entry.is_symlink():
+            self._follow(path)
+        if kind is _Kind.GIT and name == table.GIT_REBASE:
+            self._look_at((*path, table.GIT_TODO))
         if kind is _Kind.NESTED or name in table.SKIPPED:
             below = _Kind.NESTED if kind is _Kind.NESTED else None
         elif kind is _Kind.GIT and name not in table.GIT_OBEYED:
@@ -212,21 +235,27 @@ class _Walk:
         if is_folder and below is not None:
             self._waiting.append((path, below))
 
-    def _look_at(self, path: _Parts) -> None:
+    def _follow(self, path: _Parts) -> None:
+        """Look into a folder that is skipped by its name, where a link leads to it."""
+        place = self._inside(os.path.realpath(os.path.join(self._path, *path)))
+        if not table.SKIPPED.isdisjoint(map(table.fold_name, place)):
+            self._waiting.append((place, _Kind.PLAIN))
+
+    def _look_at(self, path: _Parts, *, whole_folders: bool = True) -> None:
         """Note what is at a place that something names."""
         with suppress(OSError), folder_below(self._handle, path[:-1]) as folder:
             status = os.stat(path[-1], dir_fd=folder, follow_symlinks=False)
-            if stat.S_ISDIR(status.st_mode):
-                self._waiting.append((path, _Kind.OBEYED))
-            else:
+            if not stat.S_ISDIR(status.st_mode):
                 self._read(path, folder, status)
+            elif whole_folders:
+                self._waiting.append((path, _Kind.OBEYED))
 
     def _read(self, path: _Parts, folder: int, status: os.stat_result) -> None:
         content: bytes | None = None
         stamp: tuple[int, ...] = ()
         if stat.S_ISLNK(status.st_mode):
             content = os.fsencode(os.readlink(path[-1], dir_fd=folder))
-            self._name(os.path.realpath(os.path.join(self._path, *path)))
+            self._name(os.path.realpath(os.path.join(self._path, *path)), by=path)
         elif stat.S_ISREG(status.st_mode) and status.st_size <= self._bytes_left:
             with suppress(OSError, RunloreError):
                 content, _ = read_bytes(folder, path[-1], bytes_max=limits.WORKSPACE_FILE_BYTES_MAX)
@@ -239,16 +268,21 @@ class _Walk:
         self._found.files[path] = ObeyedFile(mode=status.st_mode, owner=owner, content=content, stamp=stamp)
         if content and stat.S_ISREG(status.st_mode):
             for place in table.named_paths(path, content):
-                self._name(os.path.normpath(os.path.join(self._path, place)))
+                self._name(os.path.join(self._path, place), by=path)
+            for place in table.named_files(path, content):
+                self._name(os.path.join(self._path, place), by=path, whole_folders=False)
 
-    def _name(self, place: str) -> None:
+    def _name(self, place: str, *, by: _Parts, whole_folders: bool = True) -> None:
         """Note a place that is obeyed because an obeyed file names it."""
-        if place == self._path or not is_within(place, self._path):
-            return
-        path = tuple(os.path.relpath(place, self._path).split("/"))
-        if path not in self._found.named:
-            self._found.named.add(path)
-            self._look_at(path)
+        path, named = self._inside(os.path.normpath(place)), self._found.named
+        if path and path not in named:
+            named[path] = table.obeyed_by(by) or named.get(by, _GIT)
+            self._look_at(path, whole_folders=whole_folders)
+
+    def _inside(self, place: str) -> _Parts:
+        """The names that lead to a place from the folder; none where it is no place in there."""
+        is_inside = place != self._path and is_within(place, self._path)
+        return tuple(os.path.relpath(place, self._path).split("/")) if is_inside else ()
 
 
 def _is_covered(path: _Parts, before: ObeyedSnapshot, after: ObeyedSnapshot) -> bool:
@@ -297,11 +331,13 @@ def _write(above: int, name: str, file: ObeyedFile) -> None:
     os.fsync(above)
 
 
-def _describe(path: _Parts, before: ObeyedFile | None, after: ObeyedFile | None) -> ObeyedChange:
+def _describe(
+    path: _Parts, before: ObeyedFile | None, after: ObeyedFile | None, *, named: Mapping[_Parts, str]
+) -> ObeyedChange:
     old, new = (_lines(file) for file in (before, after))
     name = "/".join(path)
     diff = "\n".join(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm="", n=1))
-    return ObeyedChange(path=_format_path(path), by=table.obeyed_by(path) or _GIT, diff=diff)
+    return ObeyedChange(path=_format_path(path), by=table.obeyed_by(path) or named.get(path, _GIT), diff=diff)
 
 
 def _lines(file: ObeyedFile | None) -> list[str]:

@@ -4,20 +4,16 @@ A rule for commands is a pattern in which `*` stands for any text; at the end of
 a word, only for further words: `git diff*` is not for `git difftool`. A line is allowed only where all of it
 can be read without doubt: plain and quoted words, joined by `&&`, `||`, `;`, `|` and new lines. Everything
 else a shell knows (substitutions, variables, redirections into files, loops, assignments) is for a person to
-read. What is denied is looked for much further: in all that the grammar finds, in scripts inside scripts and
-behind programs such as `sudo`.
+read.
 
-Whether a command can be shown to whoever decides on it.
+What is denied (SEC-6) is looked for much further: in all that the grammar finds, in scripts inside scripts
+and behind programs such as `sudo`. A pattern names a program and what it is called with. It is compared with
+the command as it is written, without the options before its subcommand (`git -C . push` is `git push`), and
+its own options with those of the command wherever they stand (`rm -rf` is `rm -r --force`). Where words name
+what is denied, and nobody can tell whether they are run, a person is asked.
 
 A person allows what they see, and secrets are not shown. A command in which more would be hidden than a plain
 value can be allowed by nobody: behind `<redacted:...>` there could be another command.
-
-What is denied to Runlore's own agent, found wherever it stands in a command line (AGT-4, SEC-6).
-
-A pattern names a program and what it is called with. It is compared with the command as it is written,
-without the options before its subcommand (`git -C . push` is `git push`), and with any later option right
-behind that. So is what other programs are given to run. Where words name what is denied, and nobody can tell
-whether they are run, a person is asked.
 """
 
 import re
@@ -27,7 +23,7 @@ from enum import StrEnum
 
 from runlore.domain import limits
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
-from runlore.domain.agent.obeyed_files import obeyed_by, writes_git_settings
+from runlore.domain.agent.obeyed_files import names_of, obeyed_by, writes_git_settings
 from runlore.domain.guard import secret_spans
 from runlore.domain.record import JsonObject
 from runlore.domain.shell.command import ShellCommand
@@ -317,7 +313,7 @@ def verdict(
 
 
 def _of_write(rules: ApprovalRules, path: str) -> ExplainedRuling:
-    program = obeyed_by([part for part in path.replace("\\", "/").split("/") if part not in ("", ".")])
+    program = obeyed_by(names_of(path))
     if rules.writes is Stance.ALLOW and program is not None:
         why = f"{_quote_beginning(path)} is a file that {program} obeys by itself"
         return ExplainedRuling(ruling=Ruling.ASK, why=why)

@@ -7,6 +7,7 @@ confines an agent. Names are compared as the most forgiving file system would: `
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from runlore.domain.shell.plain_script import plain_commands
 
@@ -16,7 +17,8 @@ GIT = ".git"
 # but to run the project: build files, tests and plugins of linters are the project, and stay out of it.
 OBEYED: Mapping[str, str] = {
     "git": """
-        .git/ .githooks/ .husky/ .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml lefthook.yaml
+        .git/ git~1/ .lfsconfig .lazygit.yml .githooks/ .husky/ .pre-commit-config.yaml
+        .pre-commit-config.yml lefthook.yml lefthook.yaml
         .lefthook.yml .lefthook.yaml lefthook-local.yml .lefthook/ .overcommit.yml .gitattributes .gitconfig
         .config/git/ .huskyrc .huskyrc.* .lintstagedrc .lintstagedrc.* lint-staged.config.* .commitlintrc
         .commitlintrc.* commitlint.config.* .czrc .simple-git-hooks.* simple-git-hooks.* captainhook.json
@@ -38,7 +40,8 @@ OBEYED: Mapping[str, str] = {
         terraform.rc .kube/ .kubeconfig kubeconfig .docker/ .aws/ .gnupg/ .chef/ .htaccess .user.ini
     """,
     "the shell": """
-        .envrc .direnv/ .autoenv.zsh mise.toml .mise.toml .mise/ .mise.local.toml mise.local.toml .bashrc
+        .envrc .envrc.* .shadowenv.d/ .direnv/ .autoenv.zsh mise.toml .mise.toml .mise/ .mise.local.toml
+        mise.local.toml .bashrc
         .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .inputrc .ssh/ .env
         .env.* .flaskenv .corepack.env .rbenv-vars .rvmrc .powrc .powenv .direnvrc .autoenv .kshrc .cshrc
         .tcshrc .login .logout .zlogout .xonshrc .tmux.conf .screenrc .xinitrc .xprofile .xsession
@@ -77,13 +80,16 @@ OBEYED: Mapping[str, str] = {
 # What git obeys in a folder of its own. Behind `modules` and `worktrees` are further such folders.
 GIT_OBEYED = frozenset({"config", "config.worktree", "hooks", "info", "commondir", "gitdir"})
 GIT_NESTED = ("modules", "worktrees")
+# What is left of a rebase is done when somebody goes on with it, programs too.
+GIT_REBASE, GIT_TODO = "rebase-merge", "git-rebase-todo"
 # A folder with these is a repository to git, whatever its name.
-GIT_FOLDER = frozenset({"HEAD", "objects", "refs"})
+GIT_FOLDERS = (frozenset({"HEAD", "objects", "refs"}), frozenset({"HEAD", "commondir"}))
 # Folders of what others wrote, by the thousand, in which nobody looks for orders.
 SKIPPED = frozenset({"node_modules", "site-packages", "__pycache__", ".runlore-worktrees"})
 # Worktrees of an agent: a folder of projects in a folder of settings.
 PROJECTS_IN = (".claude", "worktrees")
 _FILTERS = re.compile(rb"\b(?:filter|diff|merge)\s*=")
+_TODO_RUNS = re.compile(rb"^\s*(?:x|exec)\s", re.MULTILINE)
 _NAMES: Mapping[str, str] = {
     name.casefold(): program for program, names in OBEYED.items() for name in names.split()
 }
@@ -103,6 +109,13 @@ _ROUTINE_SETTING = re.compile(
 )
 _INCLUDED = re.compile(r"include(?:if\..*)?\.path", re.DOTALL)
 _NAMING = frozenset({"core.hookspath", "core.attributesfile"})
+# A path behind an `@`, and any path or name of a script.
+_IMPORTED = re.compile(r"(?:^|\s)@([\w./-]+\.(?:mdc?|txt))\b", re.MULTILINE)
+_MENTIONED = re.compile(
+    r"(?<![\w./@-])((?:\./)?[\w-][\w.-]*(?:/[\w.-]+)+|[\w.-]+\.(?:sh|py|rb|pl|[cm]?[jt]s|env))\b"
+)
+_VARIABLE = re.compile(r"\$\{?\w+\}?/")
+_NAMED_MAX = 256
 _POINTER = re.compile(r"gitdir: [^\n]*/\.git/(?:worktrees|modules)/[^\n]+\n?")
 # What of git writes its settings; by the options that make it do so, where it takes one.
 _SETTING: Mapping[str, str] = {
@@ -118,6 +131,19 @@ _ALWAYS_SETTING = frozenset(
     {"config", "remote", "submodule", "worktree", "clone", "init", "lfs", "flow", "maintenance"}
     | {"sparse-checkout", "scalar", "hook"}
 )
+# What of these reads alone; nothing behind it lists what is there.
+_READING: Mapping[str, str] = {
+    "remote": "|show|get-url",
+    "submodule": "|status|summary",
+    "worktree": "list",
+    "sparse-checkout": "list",
+    "lfs": "ls-files|status|env|version|locks",
+}
+
+
+def names_of(path: str) -> list[str]:
+    """The names in a path as a file tool is given it, separated as on any system."""
+    return [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
 
 
 def obeyed_by(parts: Sequence[str]) -> str | None:
@@ -147,8 +173,10 @@ def obeyed_name(above: str, name: str, *, is_folder: bool | None = None) -> str 
 
 
 def is_obeyed_content(name: str, content: bytes) -> bool:
-    """Whether a file of the table says anything that is obeyed: most attributes of git name no program."""
-    return fold_name(name) != ".gitattributes" or _FILTERS.search(content) is not None
+    """Whether a file of the table says anything that is obeyed: most attributes of git name no program, and
+    most rebases run none."""
+    telling = {".gitattributes": _FILTERS, GIT_TODO: _TODO_RUNS}.get(fold_name(name))
+    return telling is None or telling.search(content) is not None
 
 
 def writes_git_settings(command: str) -> bool:
@@ -177,11 +205,11 @@ def is_routine(parts: Sequence[str], before: bytes | None, after: bytes | None) 
 
 
 def named_paths(parts: Sequence[str], content: bytes) -> list[str]:
-    """Further places, told from the working folder, that a file of git's has git obey: files that it
-    includes, a folder of hooks or of attributes, the repository that it points to."""
+    """Further places, told from the working folder, that a file has its program obey: files that git's
+    settings include, a folder of hooks or of attributes, the repository that a file points to."""
     text, name = content.decode(errors="replace"), fold_name(parts[-1])
     above = "/".join(parts[:-1])
-    if name == GIT and text.startswith("gitdir:"):
+    if name == "commondir" or (name == GIT and text.startswith("gitdir:")):
         folder = _join(above, text.removeprefix("gitdir:").strip())
         return [_join(folder, each) for each in sorted(GIT_OBEYED)]
     if name not in ("config", "config.worktree"):
@@ -193,6 +221,19 @@ def named_paths(parts: Sequence[str], content: bytes) -> list[str]:
         for key, value in found
         if value and (key in _NAMING or _INCLUDED.fullmatch(key))
     ]
+
+
+def named_files(parts: Sequence[str], content: bytes) -> list[str]:
+    """Files, told from the working folder, that one of the table hands on to its program: what instructions
+    import (`@docs/style.md`), what settings of agents and `.envrc` run or read (`./scripts/lint.sh`)."""
+    program, name = obeyed_by(parts), fold_name(parts[-1])
+    if program != "an agent" and not name.startswith(".envrc"):
+        return []
+    naming = _IMPORTED if name.endswith((".md", ".mdc")) else _MENTIONED
+    text = _VARIABLE.sub("", content.decode(errors="replace"))
+    found = [match[1] for match in islice(naming.finditer(text), _NAMED_MAX)]
+    above = ["/".join(parts[:depth]) for depth in range(len(parts))]
+    return [_join(folder, path) for path in found for folder in above]
 
 
 def _join(above: str, path: str) -> str:
@@ -231,4 +272,17 @@ def _is_setting(arguments: Sequence[str]) -> bool:
         return False
     options = _SETTING.get(rest[0], "").split()
     given = {word.partition("=")[0] for word in rest[1:]}
-    return rest[0] in _ALWAYS_SETTING or not given.isdisjoint(options)
+    if rest[0] in _ALWAYS_SETTING:
+        return not _only_reads(rest[0], rest[1:])
+    return not given.isdisjoint(options)
+
+
+def _only_reads(name: str, arguments: Sequence[str]) -> bool:
+    """Whether a call reads settings, as far as its words show; the kernel closes them to it all the same."""
+    plain = [word for word in arguments if not word.startswith("-")]
+    if name == "config":
+        options = [word for word in arguments if word.startswith("-")]
+        is_changing = any(word.startswith(("--unset", "--re", "--e", "-e", "--add")) for word in options)
+        has_reading = any(word.startswith("--get") or word in ("-l", "--list") for word in options)
+        return not is_changing and (has_reading or len(plain) == 1 or plain[:1] in (["get"], ["list"]))
+    return (plain[0] if plain else "") in _READING.get(name, "").split("|")
