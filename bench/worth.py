@@ -5,6 +5,9 @@ People of different skill who get better with time, runs of any difficulty, and 
 or does nothing. "Wrong" is any word that is not true, at any of forty looks; "missed" is a world in which the
 interval did not hold the truth at one of them. Both may happen in 5 of 100 worlds at most.
 
+Runs scatter in most of these worlds by 15 points. In others they end well or badly, and nothing between: that
+takes longest to tell.
+
 Worlds drift, too: everybody's runs become harder at once, other people take over, or the record itself
 loses its effect or turns harmful. Then the truth at a look is the mean effect of the runs until then.
 """
@@ -18,12 +21,14 @@ from bench.measure import print_table
 from runlore.domain.run import RunId
 from runlore.domain.worth.effect import TrialRun, Worth, estimate_effect
 from runlore.domain.worth.holdback import is_held_back
+from runlore.domain.worth.outcome import POINTS_MAX
 
 TITLE = "what a memory is worth: how often the word is right, in worlds where that is known"
 
 PERCENTS = (5, 10, 20)
 EFFECTS = (0, 5, 15, -15)
 SIZES = ((200, 100), (1_000, 60), (5_000, 30), (20_000, 12))
+ALL_OR_NOTHING_SIZES = ((1_000, 30), (5_000, 12))
 DRIFT_RUNS, DRIFT_WORLDS, DRIFT_PERCENT = 5_000, 40, 10
 LOOKS = 40
 PEOPLE = 6
@@ -52,6 +57,17 @@ def main() -> None:
                     (f"{percent} %", f"{runs:,}", f"{effect:+}", *judge(percent, runs, effect, worlds))
                 )
     print_table(("held back", "runs", "effect", *columns), rows)
+    print("\nworlds in which a run ends well or badly, and nothing between\n")
+    scattered = [
+        (
+            *(f"{percent} %", f"{runs:,}", f"{effect:+}"),
+            *judge(percent, runs, effect, worlds, is_all_or_nothing=True),
+        )
+        for percent in PERCENTS
+        for runs, worlds in ALL_OR_NOTHING_SIZES
+        for effect in EFFECTS
+    ]
+    print_table(("held back", "runs", "effect", *columns), scattered)
     print(f"\nworlds that drift, {DRIFT_RUNS:,} runs, {DRIFT_PERCENT} % held back\n")
     drifting = [
         (drift, f"{effect:+}", *judge(DRIFT_PERCENT, DRIFT_RUNS, effect, DRIFT_WORLDS, drift=drift))
@@ -68,13 +84,30 @@ def main() -> None:
     )
 
 
-def judge(percent: int, runs: int, effect: int, worlds: int, *, drift: str = "none") -> tuple[str, ...]:
+def judge(
+    percent: int,
+    runs: int,
+    effect: int,
+    worlds: int,
+    *,
+    drift: str = "none",
+    is_all_or_nothing: bool = False,
+) -> tuple[str, ...]:
     right = wrong = missed = 0
     width = 0.0
     strength, _ = DRIFTS[drift]
     sums = list(accumulate(effect * strength(number / runs) for number in range(runs)))
     for seed in range(worlds):
-        known = list(simulate(seed, percent=percent, runs=runs, effect=effect, drift=drift))
+        known = list(
+            simulate(
+                seed,
+                percent=percent,
+                runs=runs,
+                effect=effect,
+                drift=drift,
+                is_all_or_nothing=is_all_or_nothing,
+            )
+        )
         ends = [runs * look // LOOKS for look in range(1, LOOKS + 1)]
         looks = [estimate_effect(known[:end]) for end in ends]
         truths = [sums[end - 1] / end for end in ends]
@@ -100,7 +133,15 @@ def _word(truth: float) -> Worth | None:
     return Worth.HELPS if truth > 0 else Worth.HARMS if truth < 0 else None
 
 
-def simulate(seed: int, *, percent: int, runs: int, effect: int, drift: str = "none") -> Iterator[TrialRun]:
+def simulate(
+    seed: int,
+    *,
+    percent: int,
+    runs: int,
+    effect: int,
+    drift: str = "none",
+    is_all_or_nothing: bool = False,
+) -> Iterator[TrialRun]:
     rng = random.Random(seed)
     skills = [rng.randint(35, 60) for _ in range(PEOPLE)]
     strength, harder = DRIFTS[drift]
@@ -111,4 +152,6 @@ def simulate(seed: int, *, percent: int, runs: int, effect: int, drift: str = "n
         given = 0.0 if held else effect * strength(number / runs)
         # Points are whole: what an effect has behind the comma decides by lot.
         points = base + int(given // 1) + (rng.random() < given % 1)
+        if is_all_or_nothing:
+            points = POINTS_MAX * (rng.randrange(POINTS_MAX) < points)
         yield TrialRun(held_back=held, percent=percent, points=max(0, points), group=str(person))

@@ -165,6 +165,38 @@ def test_nothing_of_the_folder_is_run_and_no_link_is_followed(world: World, repo
     assert not marker.exists()
 
 
+def test_a_link_in_the_middle_of_a_path_is_not_followed_either(world: World, repository: Repository) -> None:
+    outside = repository.top.parent / "outside"
+    outside.mkdir()
+    (outside / "tool.sh").write_text("--fast\n")
+    (outside / "pins.txt").write_text("cython==0.27.3\n")
+    for name in ("tools", "requirements"):
+        (repository.top / name).symlink_to(outside)
+    say(world, "`tools/tool.sh --fast` checks the API, which is built with cython 0.27")
+    assert look(world) == []
+    (outside / "tool.sh").write_text("nothing\n")
+    (outside / "pins.txt").write_text("cython==3.0.0\n")
+    assert look(world) == []
+
+
+def test_pins_are_found_where_projects_keep_them(world: World, repository: Repository) -> None:
+    repository.commit(requirements__ci="a folder needs a file\n")
+    pins = repository.top / "requirements" / "ci.txt"
+    development = repository.top / "dev-requirements.txt"
+    pins.write_text("cython==0.27.3\n")
+    development.write_text("pytest==3.4.0\n")
+    say(world, "We are on cython 0.27")
+    say(world, "Tests need pytest 3.4")
+    assert look(world) == []
+    pins.write_text("cython==3.0.1\n")
+    development.write_text("pytest==8.0.0\n")
+    repository.commit()
+    assert sorted(why.partition(", last")[0] for _, why in look(world)) == [
+        "cython is no longer at 0.27 but at 3.0",
+        "pytest is no longer at 3.4 but at 8.0",
+    ]
+
+
 def test_the_doctor_says_what_no_longer_holds_and_writes_nothing(
     world: World, repository: Repository
 ) -> None:

@@ -16,6 +16,8 @@ from runlore.domain.project import FolderId, folder_id
 from runlore.domain.record import RecordId
 from runlore.domain.suggesting.already_documented import TASK_FILES
 from runlore.domain.worth.staleness import (
+    PIN_FILE,
+    PIN_FOLDER,
     TOOL_FILES,
     VERSION_FILES,
     Anchor,
@@ -23,12 +25,14 @@ from runlore.domain.worth.staleness import (
     cut_version,
     find_tasks,
     find_versions,
+    has_flag,
 )
 from runlore.flow.capture.sessions import find_binding
 from runlore.flow.staleness import FolderChanges, FolderState, find_changes, last_sighting, note_changes
 from runlore.ports.store import Collections
 
 _SESSIONS_LOOKED_AT = 1_000
+_PIN_FILES_MAX = 50
 _READ_BYTES_MAX = 8 * 1024**2
 _GIT_TIMEOUT_S = 10
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -131,7 +135,7 @@ class FolderView:
         if anchor.kind is AnchorKind.TASK:
             return anchor.name if anchor.name in self._tasks else None
         if anchor.kind is AnchorKind.FLAG:
-            return anchor.name if anchor.name in (self._text(anchor.of) or "") else None
+            return anchor.name if has_flag(self._text(anchor.of) or "", anchor.name) else None
         found = {cut_version(version, anchor.name) for version in self._versions.get(anchor.of, ())}
         return anchor.name if anchor.name in found else max(found, default=None)
 
@@ -143,10 +147,16 @@ class FolderView:
     @cached_property
     def _versions(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
-        for file in (*VERSION_FILES, *TOOL_FILES):
+        for file in (*VERSION_FILES, *TOOL_FILES, *self._pin_files):
             for package, version in find_versions(file, self._text(file) or ""):
                 found.setdefault(package, set()).add(version)
         return found
+
+    @property
+    def _pin_files(self) -> list[str]:
+        inside = [name for name in _list_names(os.path.join(self._top, PIN_FOLDER)) if name.endswith(".txt")]
+        found = [name for name in _list_names(self._top) if PIN_FILE.fullmatch(name)]
+        return [*found, *(f"{PIN_FOLDER}/{name}" for name in inside)][:_PIN_FILES_MAX]
 
 
 def _list_names(folder: str) -> list[str]:
@@ -157,10 +167,12 @@ def _list_names(folder: str) -> list[str]:
 
 
 def _read(top: str, name: str) -> str | None:
-    if len(name) > limits.PATH_CHARS_MAX:
+    path = os.path.join(top, name)
+    is_link = os.path.realpath(path) != os.path.join(os.path.realpath(top), os.path.normpath(name))
+    if len(name) > limits.PATH_CHARS_MAX or is_link:
         return None
     try:
-        handle = os.open(os.path.join(top, name), _READ)
+        handle = os.open(path, _READ)
     except OSError:
         return None
     try:

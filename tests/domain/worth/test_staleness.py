@@ -10,6 +10,7 @@ from runlore.domain.worth.staleness import (
     find_seen,
     find_tasks,
     find_versions,
+    has_flag,
     tell_changes,
 )
 
@@ -36,6 +37,15 @@ NAMED: tuple[tuple[str, list[tuple[AnchorKind, str, str]]], ...] = (
         "Settings are in pyproject.toml and the Makefile",
         [(PATH, "pyproject.toml", ""), (PATH, "Makefile", "")],
     ),
+    (
+        "Travis is told in .travis.yml, pip in etc/pip.conf, eslint in .eslintrc; see NEWS.rst",
+        [
+            (PATH, ".travis.yml", ""),
+            (PATH, "etc/pip.conf", ""),
+            (PATH, ".eslintrc", ""),
+            (PATH, "NEWS.rst", ""),
+        ],
+    ),
     ("See https://docs.example/api.md, /etc/hosts, ~/notes.md and ../other/file.py", []),
     ("We deploy on Fridays", []),
 )
@@ -46,6 +56,11 @@ FILES = (
     ("pnpm-lock.yaml", "packages:\n  '@x/y@3.0.1':\n    resolution: x\n", ("@x/y", "3.0.1")),
     ("go.mod", "module m\n\nrequire (\n\tgithub.com/a/b v1.4.2\n)\n", ("github.com/a/b", "1.4.2")),
     ("requirements.txt", "httpx[http2]==0.27.0\n", ("httpx", "0.27.0")),
+    ("requirements/ci.txt", "# pins\ncython==0.27.3  # compiled\n", ("cython", "0.27.3")),
+    ("pyproject.toml", '[project]\nrequires-python = ">=3.11"\n', ("python", "3.11")),
+    ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.8"\n', ("python", "3.8")),
+    ("setup.py", "setup(\n    python_requires='>=3.5.3',\n", ("python", "3.5.3")),
+    ("package.json", '{"devDependencies": {"eslint": "^4.18.2"}}', ("eslint", "4.18.2")),
     (".tool-versions", "nodejs 20.1.0\n", ("nodejs", "20.1.0")),
     (".python-version", "3.11.7\n", ("python", "3.11.7")),
 )  # fmt: skip
@@ -61,6 +76,12 @@ def test_versions_are_read_from_what_fixes_them() -> None:
         assert found in tuple(find_versions(file, text)), file
     assert cut_version("3.11.7", "3.12") == "3.11"
     assert cut_version("18.2.0", "18") == "18"
+
+
+def test_a_flag_is_a_word_of_its_own() -> None:
+    assert has_flag("  --dry-run) shift ;;", "--dry-run")
+    assert not has_flag("  --dry-run-all) shift ;;", "--dry-run")
+    assert not has_flag("  x--dry-run", "--dry-run")
 
 
 def test_tasks_are_those_of_task_files() -> None:

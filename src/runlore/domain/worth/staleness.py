@@ -19,8 +19,7 @@ _TOLD_MAX = 3
 _TRIMMED = "`'\"()[]{},;:!?*"
 _PATH = re.compile(r"(?:\./)?[\w+-][\w.@+-]*(?:/[\w.@+-]+)+/?")
 _FILE = re.compile(
-    r"[\w-][\w.-]*\.(?:c|cfg|cpp|cs|css|env|go|gradle|h|html|ini|java|js|json|jsx|kt|lock|md|mjs|php|proto|ps1"
-    r"|py|rb|rs|scala|sh|sql|swift|tf|toml|ts|tsx|txt|vue|xml|ya?ml)|(?:Make|Docker|Just|Proc|Rake|Gem)file"
+    r"\.?[\w-][\w.-]*\.[A-Za-z][A-Za-z0-9]{0,9}|\.[a-z][\w-]+rc|(?:Make|Docker|Just|Proc|Rake|Gem)file"
 )
 _FLAG = re.compile(r"(--[a-z][a-z0-9-]+)(?:=.*)?")
 _TASK = re.compile(
@@ -116,16 +115,25 @@ _NPM_LOCK = re.compile(r'"node_modules/((?:@[^"/\n]+/)?[^"/\n]+)": \{\s*"version
 _GO_MODULE = re.compile(r"^(?:require)?\s*(\S+) v(\d\S*)", re.MULTILINE)
 _PINS = re.compile(r"^([\w.-]+)(?:\[[\w,-]*\])?==(\d\S*)", re.MULTILINE)
 _TOOLS = re.compile(r"^([\w-]+) +(\d\S*)", re.MULTILINE)
+# From which version on: what a text says of it is told again where that changes.
+_LEAST_PYTHON = re.compile(
+    r"^[ \t]*(?:requires-)?(python)(?:_requires)?[ \t]*=[ \t]*[\"\']?[~>=^ ]*(\d[\w.]*)", re.MULTILINE
+)
+_NPM_RANGES = re.compile(r'"((?:@[\w.-]+/)?[\w.-]+)": *"[~^>=v ]*(\d[\w.]*)')
 VERSION_FILES: Mapping[str, re.Pattern[str]] = {
     **dict.fromkeys(("uv.lock", "poetry.lock", "pdm.lock", "Cargo.lock"), _TOML_LOCK),
     "yarn.lock": _YARN_LOCK,
     "pnpm-lock.yaml": _PNPM_LOCK,
     "package-lock.json": _NPM_LOCK,
     "go.mod": _GO_MODULE,
-    "requirements.txt": _PINS,
     ".tool-versions": _TOOLS,
+    **dict.fromkeys(("pyproject.toml", "setup.cfg", "setup.py"), _LEAST_PYTHON),
+    "package.json": _NPM_RANGES,
 }
 """The files that say which version of what a repository uses, and how each says it."""
+# Files with pins, and the folder that has one for each purpose.
+PIN_FILE = re.compile(r"(?:[\w.-]*[-_.])?(?:requirements|constraints)(?:[-_.][\w.-]*)?\.txt")
+PIN_FOLDER = "requirements"
 # A file whose whole text is the version of one program.
 TOOL_FILES: Mapping[str, str] = {".python-version": "python", ".nvmrc": "node", ".node-version": "node"}
 
@@ -134,9 +142,13 @@ def find_versions(file: str, text: str) -> Iterator[tuple[str, str]]:
     """The packages that a file fixes, with their versions."""
     if tool := TOOL_FILES.get(file):
         yield tool, text.strip().removeprefix("v")
-    elif pattern := VERSION_FILES.get(file):
-        for name, version in pattern.findall(text):
-            yield normalize_package(name), version
+        return
+    for name, version in VERSION_FILES.get(file, _PINS).findall(text):
+        yield normalize_package(name), version
+
+
+def has_flag(text: str, flag: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text) is not None
 
 
 def cut_version(version: str, like: str) -> str:
