@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.access import token_digest
+from runlore.domain.access import hash_secret
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.policies.policy import PolicyName, check_policy
 from runlore.domain.record import JsonObject
@@ -97,7 +97,7 @@ def test_a_changed_policy_queues_one_maintenance(world: World) -> None:
 def test_the_secret_of_a_token_is_told_once_and_never_stored(world: World) -> None:
     made = world.operator.create_token(ops.NewToken(name="claude-code", role=ops.Role.AGENT))
 
-    assert made.token.digest == token_digest(made.secret)
+    assert made.token.digest == hash_secret(made.secret)
     assert len(made.secret) >= 40
     assert made.secret not in repr(world.tables())
     assert world.files_with(made.secret) == []
@@ -171,4 +171,4 @@ def test_status_names_every_counter_of_run_memory(world: World) -> None:
 @pytest.mark.req("OPS-5")
 @given(secret=st.text(max_size=80))
 def test_a_digest_is_of_any_text(secret: str) -> None:
-    assert len(token_digest(secret)) == 64
+    assert len(hash_secret(secret)) == 64

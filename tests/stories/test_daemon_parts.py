@@ -19,7 +19,7 @@ from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.parts import Parts
-from runlore.daemon.process.logs import PrivateLog, follow_policy
+from runlore.daemon.process.logs import RotatingLog, follow_policy
 from runlore.daemon.process.server import is_loopback, make_plan
 from runlore.daemon.process.sockets import (
     DAEMON_FILE,
@@ -277,7 +277,7 @@ def test_what_no_token_names_is_not_remembered(parts: Parts) -> None:
 
 @pytest.mark.req("OPS-6")
 def test_the_log_is_rotated_by_its_size_and_old_ones_go(tmp_path: Path) -> None:
-    log = PrivateLog(str(tmp_path / "logs" / "daemon.log"))
+    log = RotatingLog(str(tmp_path / "logs" / "daemon.log"))
     log.maxBytes = 1_000
     log.backupCount = 4
     for number in range(200):
@@ -303,7 +303,7 @@ def test_the_log_is_rotated_by_its_size_and_old_ones_go(tmp_path: Path) -> None:
 @pytest.mark.req("OPS-6")
 def test_the_log_follows_the_policy_in_force(tmp_path: Path) -> None:
     world = World(Settings(state_root=str(tmp_path / "home")))
-    log = PrivateLog(str(tmp_path / "logs" / "daemon.log"))
+    log = RotatingLog(str(tmp_path / "logs" / "daemon.log"))
     change = PolicyChange(name=PolicyName.RETENTION, policy={"log_mb_max": 3, "logs_kept": 7})
     world.operator.put_policy(change)
 

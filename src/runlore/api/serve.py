@@ -22,7 +22,7 @@ from runlore.api.connections import BoundedListener, Bounds, bounds_of_process, 
 from runlore.api.metrics import Metrics
 from runlore.daemon.background.workers import Workers
 from runlore.daemon.process.daemon_lock import hold_daemon_lock
-from runlore.daemon.process.logs import PrivateLog, follow_policy, set_up_logs
+from runlore.daemon.process.logs import RotatingLog, follow_policy, set_up_logs
 from runlore.daemon.process.server import DISK_FAILED, GRACE_S, Plan, Service, open_service
 from runlore.daemon.process.sockets import (
     DaemonFile,
@@ -150,7 +150,7 @@ async def _end_runs(service: Service) -> None:
 async def _serve_until_shutdown(
     service: Service,
     listeners: Sequence[socket.socket],
-    log: PrivateLog | None,
+    log: RotatingLog | None,
     started: Callable[[], None],
     *,
     degraded_s: float,
@@ -180,7 +180,7 @@ async def _stop_after_failure(service: Service, stop: asyncio.Event, degraded_s:
     stop.set()
 
 
-async def _follow(log: PrivateLog | None, service: Service) -> None:
+async def _follow(log: RotatingLog | None, service: Service) -> None:
     """Look at the retention policy now and then: another daemon may have changed it."""
     while True:
         await asyncio.sleep(_POLICY_S)

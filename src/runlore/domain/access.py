@@ -116,6 +116,6 @@ def is_reserved_name(name: str) -> bool:
     return read in _RESERVED or read.startswith(_RESERVED_PREFIX)
 
 
-def token_digest(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """What is kept of a secret. It is long and random, so a plain hash gives nothing away."""
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()

@@ -18,7 +18,7 @@ from runlore.daemon.calls.requests import (
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.token_file import read_secret, write_secret
 from runlore.domain import limits
-from runlore.domain.access import AccessToken, TokenId, check_token_name, is_reserved_name, token_digest
+from runlore.domain.access import AccessToken, TokenId, check_token_name, hash_secret, is_reserved_name
 from runlore.domain.audit_feed import AuditEvent, AuditKind, AuditPlace
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.guard.entry import without_secret
@@ -90,7 +90,7 @@ class AccessActs(Bound):
             secret = _new_secret()
             rotated = replace(
                 before,
-                digest=token_digest(secret),
+                digest=hash_secret(secret),
                 previous_digest=before.digest,
                 previous_until=act.at + timedelta(seconds=request.grace_s),
                 expires_at=ends_at or before.expires_at,
@@ -104,7 +104,7 @@ class AccessActs(Bound):
                 )
             tx.tokens.rotate(rotated, before.digest, act)
         own = read_secret(self.parts.state_root)
-        if own is not None and token_digest(own) == before.digest:
+        if own is not None and hash_secret(own) == before.digest:
             write_secret(self.parts.state_root, secret)
         return ops.MadeToken(token=rotated, secret=secret)
 
@@ -162,7 +162,7 @@ def new_token(request: ops.NewToken, token_id: TokenId, act: Act) -> ops.MadeTok
         name=request.name,
         role=request.role,
         scopes=request.scopes,
-        digest=token_digest(secret),
+        digest=hash_secret(secret),
         created_at=act.at,
         created_by=act.actor,
         persona_id=request.persona_id,

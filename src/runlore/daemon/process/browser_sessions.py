@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from runlore.atomic_write import atomic_write
 from runlore.daemon.process.tokens import TokenBook
 from runlore.daemon.token_file import read_secret
-from runlore.domain.access import Caller, token_digest
+from runlore.domain.access import Caller, hash_secret
 from runlore.domain.errors import Denied, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.timestamps import format_time, parse_time
@@ -88,14 +88,14 @@ class BrowserSessions:
 
     def log_in(self, secret: str) -> Login:
         """A session for whoever has an operator's token."""
-        return self._begin(token_digest(secret))
+        return self._begin(hash_secret(secret))
 
     def log_in_with_code(self, code: str) -> Login:
         """A session for whoever was given the code; it is good once."""
         with self._lock:
             self._use_code(code)
         own = read_secret(self._state_root)
-        return self._begin(token_digest(own or ""))
+        return self._begin(hash_secret(own or ""))
 
     def log_in_as(self, person: str) -> Login:
         """A session for somebody of whom the provider has just told who they are."""
@@ -104,11 +104,11 @@ class BrowserSessions:
     def authenticate(self, cookie: str, key: str) -> Caller:
         """Whose session this is. A token that was revoked takes its sessions along."""
         with self._lock:
-            found = self._sessions().get(token_digest(cookie))
+            found = self._sessions().get(hash_secret(cookie))
         now = self._clock.now()
         # One that ends later than any that could begin now was made by a clock that has been set back.
         is_now = found is not None and now < found.expires_at <= now + timedelta(seconds=SESSION_S)
-        if found is None or not is_now or not hmac.compare_digest(found.key, token_digest(key)):
+        if found is None or not is_now or not hmac.compare_digest(found.key, hash_secret(key)):
             raise _session_over()
         return self._caller(found.token, found.person)
 
@@ -116,8 +116,8 @@ class BrowserSessions:
         """End a session; one that has ended already stays so."""
         with self._lock:
             sessions = self._sessions()
-            found = sessions.get(token_digest(cookie))
-            if found is not None and hmac.compare_digest(found.key, token_digest(key)):
+            found = sessions.get(hash_secret(cookie))
+            if found is not None and hmac.compare_digest(found.key, hash_secret(key)):
                 self._keep({name: each for name, each in sessions.items() if each is not found})
 
     def _caller(self, digest: str, person: str) -> Caller:
@@ -134,8 +134,8 @@ class BrowserSessions:
         now = self._clock.now()
         expires_at = now + timedelta(seconds=SESSION_S)
         made = BrowserSession(
-            cookie=token_digest(cookie),
-            key=token_digest(key),
+            cookie=hash_secret(cookie),
+            key=hash_secret(key),
             token=digest,
             expires_at=expires_at,
             person=person,
@@ -164,7 +164,7 @@ class BrowserSessions:
         path = os.path.join(self._state_root, CODE_FILE)
         kept = _read(path)
         digest = kept.get("digest")
-        is_right = _is_digest(digest) and hmac.compare_digest(digest, token_digest(code))
+        is_right = _is_digest(digest) and hmac.compare_digest(digest, hash_secret(code))
         if is_right:
             # Used up before it is good for anything: whoever dies here asks for another one.
             try:
@@ -183,7 +183,7 @@ def make_code(state_root: str, now: datetime) -> str:
     """A code that logs in once, soon; one that was made before is good no more."""
     code = secrets.token_urlsafe(_SECRET_BYTES)
     expires_at = format_time(now + timedelta(seconds=CODE_S))
-    told = {"digest": token_digest(code), "expires_at": expires_at}
+    told = {"digest": hash_secret(code), "expires_at": expires_at}
     _write(os.path.join(state_root, CODE_FILE), told)
     return code
 

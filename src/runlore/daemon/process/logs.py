@@ -27,7 +27,7 @@ _SHARED: list[structlog.typing.Processor] = [
 ]
 
 
-class PrivateLog(RotatingFileHandler):
+class RotatingLog(RotatingFileHandler):
     """A log file that only this user can read. How large and how many is the retention policy's."""
 
     def __init__(self, path: str) -> None:
@@ -58,9 +58,11 @@ def log_path(state_root: str) -> str:
     return os.path.join(state_root, LOG_FOLDER, LOG_NAME)
 
 
-def set_up_logs(log_file: str | None = None) -> PrivateLog | None:
+def set_up_logs(log_file: str | None = None) -> RotatingLog | None:
     """Send everything that is logged in this process to one place."""
-    handler: logging.Handler = logging.StreamHandler(sys.stderr) if log_file is None else PrivateLog(log_file)
+    handler: logging.Handler = (
+        logging.StreamHandler(sys.stderr) if log_file is None else RotatingLog(log_file)
+    )
     renderer = structlog.processors.JSONRenderer(sort_keys=False)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -79,10 +81,10 @@ def set_up_logs(log_file: str | None = None) -> PrivateLog | None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    return handler if isinstance(handler, PrivateLog) else None
+    return handler if isinstance(handler, RotatingLog) else None
 
 
-def follow_policy(log: PrivateLog | None, store: Store) -> None:
+def follow_policy(log: RotatingLog | None, store: Store) -> None:
     """Let the log file follow the retention policy in force."""
     if log is not None:
         with store.snapshot() as snapshot:

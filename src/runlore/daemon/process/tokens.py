@@ -12,7 +12,7 @@ from runlore.daemon.agents_folder import has_agents, is_agent_secret, read_perso
 from runlore.daemon.operations.access import new_token
 from runlore.daemon.parts import Parts
 from runlore.daemon.token_file import SECRET_CHARS_MAX, TOKEN_FILE, read_secret, write_secret
-from runlore.domain.access import AccessToken, Caller, Role, TokenId, token_digest
+from runlore.domain.access import AccessToken, Caller, Role, TokenId, hash_secret
 from runlore.domain.errors import Conflict, Denied, Unavailable
 from runlore.domain.records.audit import Act
 from runlore.ports.clock import Clock
@@ -51,7 +51,7 @@ class TokenBook:
         """The caller of a secret; Denied where it is no token, or one that is good no more."""
         with self._lock:
             generation = self._generation
-        digest = token_digest(secret) if len(secret) <= SECRET_CHARS_MAX else ""
+        digest = hash_secret(secret) if len(secret) <= SECRET_CHARS_MAX else ""
         token = self._good_token(digest)
         caller = self._with_own_persona(token.caller(), secret)
         with self._lock:
@@ -70,7 +70,7 @@ class TokenBook:
                 hint="log in with an operator's token, or with a link made on the daemon's machine",
             )
         own = read_secret(self._state_root)
-        is_own = own is not None and hmac.compare_digest(token_digest(own), digest)
+        is_own = own is not None and hmac.compare_digest(hash_secret(own), digest)
         return self._with_own_persona(token.caller(), own or "") if is_own else token.caller()
 
     def invalidate(self) -> None:
@@ -125,7 +125,7 @@ def operator_secret(parts: Parts) -> str:
 
 
 def _is_good(parts: Parts, secret: str) -> bool:
-    digest = token_digest(secret)
+    digest = hash_secret(secret)
     with parts.store.snapshot() as snapshot:
         token = snapshot.tokens.by_digest(digest)
     if token is None or token.why_not(digest, parts.clock.now()) is not None:

@@ -15,42 +15,22 @@ from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
 
-OWNER = "approval"
-_owner = f"{OWNER}:{{}}".format
+TABLE = texts.TextTable(
+    "approvals",
+    "approval",
+    "approval_id run_id session_id kind state created_at_ms decided_at_ms decided_by revision",
+)
 # What is asked and answered; the rest are columns.
 _ASKED = ("call_id", "tool", "arguments", "why", "question", "answer")
-_COLUMNS = (
-    "approval_id",
-    "run_id",
-    "session_id",
-    "kind",
-    "state",
-    "created_at_ms",
-    "decided_at_ms",
-    "decided_by",
-    "revision",
-)
-_SELECTED = f"{', '.join(f'a.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
-_TEXT = texts.join_clause(OWNER, "a", "approval_id")
 _OLDEST = "ORDER BY a.created_at_ms, a.approval_id"
-_INSERT = (
-    f"INSERT INTO approvals ({', '.join(_COLUMNS)}, text_revision)"
-    f" VALUES ({in_list(_COLUMNS)}, 0) ON CONFLICT DO NOTHING"
-)
-_LOCKED = "SELECT revision FROM approvals WHERE approval_id = ?"
-_UPDATE = (
-    f"UPDATE approvals SET {', '.join(f'{column} = ?' for column in _COLUMNS[1:])}, text_revision = ?"
-    " WHERE approval_id = ?"
-)
 _OF_RUNS = "SELECT approval_id FROM approvals WHERE run_id IN ({ids}) ORDER BY approval_id"
-_DELETE = "DELETE FROM approvals WHERE approval_id = ?"
 
 
 class SqlApprovals(SqlCollection):
     """What runs wait for a person to say."""
 
     def get(self, approval_id: ApprovalId) -> Approval:
-        sql = f"SELECT {_SELECTED} FROM approvals a {_TEXT} WHERE a.approval_id = ?"
+        sql = f"{TABLE.select} WHERE a.approval_id = ?"
         row = self._first(sql, approval_id)
         if row is None:
             raise _not_found(approval_id)
@@ -79,14 +59,14 @@ class SqlApprovals(SqlCollection):
             place = (to_milliseconds(created_at), make_storable(approval_id))
             asked = asked.also("(created_at_ms, approval_id) > (?, ?)", *place)
         found = f"SELECT * FROM approvals WHERE {asked.sql} ORDER BY created_at_ms, approval_id LIMIT ?"
-        sql = f"SELECT {_SELECTED} FROM ({found}) a {_TEXT} {_OLDEST}"
+        sql = f"SELECT {TABLE.selected} FROM ({found}) a {TABLE.join} {_OLDEST}"
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 
     @writing
     def insert(self, approval: Approval) -> None:
         _check(approval)
         self._session.make_room(freeing=False)
-        if self._execute(_INSERT, columns.values_of(approval, _COLUMNS)) != 1:
+        if self._execute(TABLE.insert, (*columns.values_of(approval, TABLE.columns), 0)) != 1:
             raise Conflict(
                 f"there is a request {approval.approval_id} already",
                 code="approval.exists",
@@ -99,7 +79,7 @@ class SqlApprovals(SqlCollection):
         """A decided one. Conflict where another revision stands there."""
         _check(approval)
         self._session.make_room(freeing=False)
-        locked = self._lock(_LOCKED, approval.approval_id)
+        locked = self._lock(TABLE.lock, approval.approval_id)
         if locked is None:
             raise _not_found(approval.approval_id)
         if locked[0] != expected_revision:
@@ -118,18 +98,18 @@ class SqlApprovals(SqlCollection):
             found = self._session.rows(
                 _OF_RUNS.format(ids=in_list(chunk)) + self._session.dialect.for_update, chunk
             )
-            emptied = texts.erase_statement(self._session, (_owner(row[0]) for row in found))
-            self._run((_DELETE, found), emptied)
+            emptied = texts.erase_statement(self._session, (TABLE.owner(row[0]) for row in found))
+            self._run((TABLE.delete, found), emptied)
 
     def _write_text(self, approval: Approval) -> None:
         """Write what is asked, and the row with its place. The id may have been another one's before."""
-        owner = _owner(approval.approval_id)
+        owner = TABLE.owner(approval.approval_id)
         plain = serialize(approval)
         asked = {name: plain[name] for name in _ASKED}
         revision, statements = texts.replace_statements(self._session, owner, asked)
-        approval_id, *values = columns.values_of(approval, _COLUMNS)
+        approval_id, *values = columns.values_of(approval, TABLE.columns)
         row = (*values, revision, approval_id)
-        self._run(*statements, (_UPDATE, [row]))
+        self._run(*statements, (TABLE.update, [row]))
 
 
 def _not_found(approval_id: str) -> NotFound:
@@ -147,6 +127,6 @@ def _check(approval: Approval) -> None:
 def _read(row: Row) -> Approval:
     said = texts.read(row)
     with columns.Readable(f"request {row[0]}"):
-        fields = columns.fields_of(Approval, _COLUMNS, row)
+        fields = columns.fields_of(Approval, TABLE.columns, row)
         fields |= {name: as_text(said[name]) for name in _ASKED if name != "arguments"}
         return Approval(**fields, arguments=as_object(said["arguments"]))

@@ -18,13 +18,11 @@ from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
 
-_COLUMNS = ("run_id", "session_id", "opened_at_ms", "state", "is_untrusted")
-_SELECT = (
-    f"SELECT {', '.join(f'c.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
-    f" FROM run_captures c {texts.join_clause('capture', 'c', 'run_id')}"
+TABLE = texts.TextTable(
+    "run_captures", "capture", "run_id session_id opened_at_ms state is_untrusted", row="c"
 )
 _UNTRUSTED = (
-    f"{_SELECT} WHERE c.session_id = ? AND c.is_untrusted = 1 AND c.opened_at_ms < ?"
+    f"{TABLE.select} WHERE c.session_id = ? AND c.is_untrusted = 1 AND c.opened_at_ms < ?"
     " ORDER BY c.opened_at_ms, c.run_id"
 )
 # One that waits to be captured has not been looked at either.
@@ -41,18 +39,17 @@ _WITHOUT_MEMORY = (
 )
 # It answers where the text of the row stands that was there before.
 _PUT = (
-    f"INSERT INTO run_captures ({', '.join(_COLUMNS)}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT (run_id)"
-    f" DO UPDATE SET {', '.join(f'{column} = excluded.{column}' for column in _COLUMNS[1:])}"
+    f"INSERT INTO run_captures ({', '.join(TABLE.columns)}) VALUES ({in_list(TABLE.columns)})"
+    " ON CONFLICT (run_id) DO UPDATE SET"
+    f" {', '.join(f'{column} = excluded.{column}' for column in TABLE.columns[1:])}"
     " RETURNING text_revision"
 )
-_SET_TEXT = "UPDATE run_captures SET text_revision = ? WHERE run_id = ?"
 # What waited to be captured never will be.
 _BLANK = (
     "UPDATE run_captures SET text_revision = NULL,"
     " state = CASE WHEN state = 'pending' THEN 'skipped' ELSE state END WHERE run_id = ?"
 )
 _KNOWN = "SELECT run_id FROM run_captures WHERE run_id IN ({ids})"
-_owner = "capture:{}".format
 
 
 class SqlCaptures(SqlCollection):
@@ -60,25 +57,25 @@ class SqlCaptures(SqlCollection):
 
     def get(self, run_id: RunId) -> Capture | None:
         """What was made of a run; None where nobody has looked at it yet."""
-        return self._read_first(_read, f"{_SELECT} WHERE c.run_id = ?", run_id)
+        return self._read_first(_read, f"{TABLE.select} WHERE c.run_id = ?", run_id)
 
     def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Capture]:
-        rows = self._rows_of(f"{_SELECT} WHERE c.run_id IN ({{ids}})", run_ids)
+        rows = self._rows_of(f"{TABLE.select} WHERE c.run_id IN ({{ids}})", run_ids)
         return {capture.run_id: capture for capture in map(_read, rows)}
 
     @writing
     def put(self, capture: Capture) -> None:
         columns.check_storable(capture.run_id, capture.session_id)
         self._session.make_room(freeing=False)
-        row = (*columns.values_of(capture, _COLUMNS[:-1]), int(capture.provenance.tainted))
+        row = (*columns.values_of(capture, TABLE.columns[:-1]), int(capture.provenance.tainted))
         stood = self._session.rows(_PUT, row)[0][0]
         text = {} if capture.provenance == TRUSTED else serialize(capture.provenance)
         if stood is None and not text:
             return
         # The row is ours from here on, so nobody else writes its text.
-        revision, statements = texts.replace_statements(self._session, _owner(capture.run_id), text)
+        revision, statements = texts.replace_statements(self._session, TABLE.owner(capture.run_id), text)
         placed = (revision, capture.run_id)
-        self._run(*statements, (_SET_TEXT, [placed]))
+        self._run(*statements, (TABLE.place, [placed]))
 
     def untrusted_before(self, session_id: SessionId, moment: datetime) -> tuple[Capture, ...]:
         """The captures of a session's runs opened before a moment that read from outside, oldest first."""
@@ -103,7 +100,7 @@ class SqlCaptures(SqlCollection):
         self._session.make_room(freeing=True)
         known = sorted(row[0] for row in self._rows_of(_KNOWN, run_ids))
         for chunk in id_chunks(known):
-            emptied = texts.erase_statement(self._session, map(_owner, chunk))
+            emptied = texts.erase_statement(self._session, map(TABLE.owner, chunk))
             self._run((_BLANK, [(run_id,) for run_id in chunk]), emptied)
 
 
@@ -118,5 +115,5 @@ def _provenance(text: JsonObject, is_untrusted: int) -> Provenance:
 def _read(row: Row) -> Capture:
     text = texts.read(row)
     with columns.Readable(f"the capture of run {row[0]}"):
-        provenance = _provenance(text, row[len(_COLUMNS) - 1])
-        return Capture(provenance=provenance, **columns.fields_of(Capture, _COLUMNS[:-1], row))
+        provenance = _provenance(text, row[len(TABLE.columns) - 1])
+        return Capture(provenance=provenance, **columns.fields_of(Capture, TABLE.columns[:-1], row))

@@ -13,34 +13,23 @@ from runlore.domain.skills.skill_curation import Curation, CurationId, without
 from runlore.domain.text.safe_text import is_storable, make_storable
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import Row, SqlCollection, in_list, writing
+from runlore.storage.sql.session import Row, SqlCollection, writing
 
-OWNER = "curation"
-_owner = f"{OWNER}:{{}}".format
+TABLE = texts.TextTable("curations", "curation", "curation_id at_ms actor undone_at_ms undone_by")
 # What stands in the text; the rest are columns.
 _IN_TEXT = ("actions", "before", "revisions", "comment")
 _REVISION = ("skill_id", "revision")
-_COLUMNS = ("curation_id", "at_ms", "actor", "undone_at_ms", "undone_by")
-_TEXT = texts.join_clause(OWNER, "c", "curation_id")
-_SELECT = (
-    f"SELECT {', '.join(f'c.{column}' for column in _COLUMNS)}, {texts.SELECTED} FROM curations c {_TEXT}"
-)
 _NEWEST = "ORDER BY c.at_ms DESC, c.curation_id DESC LIMIT ?"
 _WAITING = "c.undone_at_ms IS NULL"
 _AFTER = (
     "(c.at_ms < (SELECT at_ms FROM curations WHERE curation_id = ?)"
     " OR (c.at_ms = (SELECT at_ms FROM curations WHERE curation_id = ?) AND c.curation_id < ?))"
 )
-_INSERT = (
-    f"INSERT INTO curations ({', '.join(_COLUMNS)}, text_revision)"
-    f" VALUES ({in_list(_COLUMNS)}, ?) ON CONFLICT DO NOTHING"
-)
 _ADD_SKILL = "INSERT INTO curation_skills (skill_id, curation_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _DELETE_SKILL = "DELETE FROM curation_skills WHERE skill_id = ?"
 _OF_SKILLS = "SELECT DISTINCT curation_id FROM curation_skills WHERE skill_id IN ({ids}) ORDER BY curation_id"
 _SKILLS = "SELECT skill_id FROM curation_skills WHERE curation_id = ?"
 _LOCKED = "SELECT 1 FROM curations WHERE curation_id = ?"
-_PLACE = "UPDATE curations SET text_revision = ? WHERE curation_id = ?"
 _UNDONE = (
     "UPDATE curations SET undone_at_ms = ?, undone_by = ? WHERE curation_id = ? AND undone_at_ms IS NULL"
 )
@@ -50,35 +39,35 @@ class SqlCurations(SqlCollection):
     """What curation did, kept so that each one can be undone."""
 
     def get(self, curation_id: CurationId) -> Curation:
-        row = self._first(f"{_SELECT} WHERE c.curation_id = ?", curation_id)
+        row = self._first(f"{TABLE.select} WHERE c.curation_id = ?", curation_id)
         if row is None:
             raise _not_found(curation_id)
         return _read(row)
 
     def latest(self) -> Curation | None:
         """The newest that was not undone, and of which anything is left that could be."""
-        row = self._first(f"{_SELECT} WHERE {_WAITING} {_NEWEST}", 1)
+        row = self._first(f"{TABLE.select} WHERE {_WAITING} {_NEWEST}", 1)
         while row is not None:
             found = _read(row)
             if found.before:
                 return found
             after = (found.curation_id,) * 3
-            row = self._first(f"{_SELECT} WHERE {_WAITING} AND {_AFTER} {_NEWEST}", *after, 1)
+            row = self._first(f"{TABLE.select} WHERE {_WAITING} AND {_AFTER} {_NEWEST}", *after, 1)
         return None
 
     def list_undone(self, *, limit: int) -> tuple[Curation, ...]:
         """The newest of those that were undone."""
-        rows = self._session.rows(f"{_SELECT} WHERE c.undone_at_ms IS NOT NULL {_NEWEST}", (max(limit, 0),))
-        return tuple(map(_read, rows))
+        sql = f"{TABLE.select} WHERE c.undone_at_ms IS NOT NULL {_NEWEST}"
+        return tuple(map(_read, self._rows(sql, max(limit, 0))))
 
     def page(self, *, limit: int, after: CurationId | None = None) -> tuple[Curation, ...]:
         """The newest first, by when they were and by id."""
         if limit <= 0:
             return ()
         if after is None:
-            return tuple(map(_read, self._session.rows(f"{_SELECT} {_NEWEST}", (limit,))))
+            return tuple(map(_read, self._session.rows(f"{TABLE.select} {_NEWEST}", (limit,))))
         last = make_storable(after)
-        rows = self._session.rows(f"{_SELECT} WHERE {_AFTER} {_NEWEST}", (last, last, last, limit))
+        rows = self._session.rows(f"{TABLE.select} WHERE {_AFTER} {_NEWEST}", (last, last, last, limit))
         return tuple(map(_read, rows))
 
     def of_skills(self, skill_ids: Sequence[SkillId]) -> tuple[Curation, ...]:
@@ -95,14 +84,14 @@ class SqlCurations(SqlCollection):
         ids = [skill.skill_id for skill in curation.before]
         columns.check_storable(curation.curation_id, curation.actor, curation.undone_by, *ids)
         self._session.make_room(freeing=False)
-        if self._execute(_INSERT, (*columns.values_of(curation, _COLUMNS), 1)) != 1:
+        if self._execute(TABLE.insert, (*columns.values_of(curation, TABLE.columns), 1)) != 1:
             raise Conflict(
                 f"there is a curation {curation.curation_id} already",
                 code="curation.exists",
                 hint="look whether it is the one that was meant to be written",
             )
         skills = [(skill_id, curation.curation_id) for skill_id in ids]
-        text = texts.insert_statement(_owner(curation.curation_id), 1, _text_of(curation))
+        text = texts.insert_statement(TABLE.owner(curation.curation_id), 1, _text_of(curation))
         self._run((_ADD_SKILL, skills), text)
 
     @writing
@@ -126,9 +115,9 @@ class SqlCurations(SqlCollection):
         for curation_id in self._touching(gone):
             self._lock(_LOCKED, curation_id)
             left = without(self.get(curation_id), gone)
-            owner = _owner(curation_id)
+            owner = TABLE.owner(curation_id)
             revision, statements = texts.replace_statements(self._session, owner, _text_of(left))
-            placed = (_PLACE, [(revision, curation_id)])
+            placed = (TABLE.place, [(revision, curation_id)])
             self._run(*statements, placed)
         self._execute(_DELETE_SKILL, *((skill_id,) for skill_id in sorted(gone)))
 
@@ -143,7 +132,7 @@ def _not_found(curation_id: str) -> NotFound:
 
 
 def _read(row: Row) -> Curation:
-    curation_id, at_ms, actor, undone_at_ms, undone_by = row[: len(_COLUMNS)]
+    curation_id, at_ms, actor, undone_at_ms, undone_by = row[: len(TABLE.columns)]
     plain = texts.read(row)
     with columns.Readable(f"curation {curation_id}"):
         undone_at = columns.moment(undone_at_ms)

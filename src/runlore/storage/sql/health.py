@@ -25,6 +25,7 @@ from runlore.domain.skills.skill_curation import CurationId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import (
     approvals,
+    captures,
     curations,
     mined_runs,
     promotions,
@@ -71,16 +72,14 @@ _OWNERS = (
     ("runs", "run", "run_id"),
     ("artifacts", "artifact", "artifact_id"),
     ("receipts", "receipt", "run_id"),
-    ("run_captures", "capture", "run_id"),
-    ("mined_runs", mined_runs.OWNER, "run_id"),
-    ("suggestions", suggestions.OWNER, "suggestion_id"),
-    ("skills", skills.OWNER, "skill_id"),
-    ("skill_events", skill_log.OWNER, "number"),
-    ("curations", curations.OWNER, "curation_id"),
-    ("promoted_skills", promotions.OWNER, "name"),
-    ("promoted_history", promotions.OWNER, "name"),
-    ("approvals", approvals.OWNER, "approval_id"),
-    ("transcript_positions", transcript_positions.OWNER, "source"),
+    ("promoted_history", promotions.TABLE.kind, "name"),
+    *(
+        (each.TABLE.name, each.TABLE.kind, each.TABLE.key)
+        for each in (
+            *(approvals, captures, curations, mined_runs, promotions, skill_log, skills, suggestions),
+            transcript_positions,
+        )
+    ),
 )
 _SESSION_WIDTH = 2
 _NUMBER, _BYTES, _BODY = (COLUMNS.index(name) for name in ("number", "bytes", "body"))

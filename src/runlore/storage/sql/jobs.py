@@ -12,17 +12,8 @@ from runlore.storage.sql import columns
 from runlore.storage.sql.session import Parameters, Row, SqlCollection, SqlValue, in_list, writing
 
 _COLUMNS = (
-    "job_id",
-    "kind",
-    "subject",
-    "state",
-    "attempts",
-    "due_at_ms",
-    "lease_until_ms",
-    "holder",
-    "fence",
-    "error",
-    "created_at_ms",
+    *("job_id", "kind", "subject", "state", "attempts", "due_at_ms", "lease_until_ms", "holder"),
+    *("fence", "error", "created_at_ms"),
 )
 _ALL = ", ".join(_COLUMNS)
 _INSERT = f"INSERT INTO jobs ({_ALL}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT (kind, subject) DO "

@@ -12,32 +12,24 @@ from runlore.domain.session import SessionId
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
 
-OWNER = "mined run"
-_owner = f"{OWNER}:{{}}".format
+TABLE = texts.TextTable("mined_runs", "mined run", "run_id session_id number")
 _NUMBER_MAX = 2**62
-_COLUMNS = ("run_id", "session_id", "number")
-_SELECTED = f"{', '.join(f'm.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
-_TEXT = texts.join_clause(OWNER, "m", "run_id")
 _OF_SESSION = (
-    f"SELECT {_SELECTED} FROM (SELECT * FROM mined_runs WHERE session_id = ? AND number < ?"
-    f" ORDER BY number DESC, run_id DESC LIMIT ?) m {_TEXT} ORDER BY m.number, m.run_id"
+    f"SELECT {TABLE.selected} FROM (SELECT * FROM mined_runs WHERE session_id = ? AND number < ?"
+    f" ORDER BY number DESC, run_id DESC LIMIT ?) m {TABLE.join} ORDER BY m.number, m.run_id"
 )
 _SESSIONS = "SELECT DISTINCT session_id FROM mined_runs WHERE session_id > ? ORDER BY session_id LIMIT ?"
 _PUT = (
-    f"INSERT INTO mined_runs ({', '.join(_COLUMNS)}) VALUES ({in_list(_COLUMNS)})"
+    f"INSERT INTO mined_runs ({', '.join(TABLE.columns)}) VALUES ({in_list(TABLE.columns)})"
     " ON CONFLICT (run_id) DO UPDATE SET session_id = excluded.session_id, number = excluded.number"
 )
-_SET_TEXT = "UPDATE mined_runs SET text_revision = ? WHERE run_id = ?"
-_DELETE = "DELETE FROM mined_runs WHERE run_id = ?"
 
 
 class SqlMinedRuns(SqlCollection):
     """What the detectors see of runs. Derived from journals; it goes when a run is forgotten."""
 
     def find(self, run_id: RunId) -> MinedRun | None:
-        return self._read_first(
-            _read, f"SELECT {_SELECTED} FROM mined_runs m {_TEXT} WHERE m.run_id = ?", run_id
-        )
+        return self._read_first(_read, f"{TABLE.select} WHERE m.run_id = ?", run_id)
 
     def of_session(
         self, session_id: SessionId, *, limit: int, before: int | None = None
@@ -56,9 +48,9 @@ class SqlMinedRuns(SqlCollection):
         self._execute(_PUT, (mined.run_id, mined.session_id, mined.first_number))
         # The row is ours from here on, so nobody else writes its text.
         revision, statements = texts.replace_statements(
-            self._session, _owner(mined.run_id), serialize_mined(mined)
+            self._session, TABLE.owner(mined.run_id), serialize_mined(mined)
         )
-        self._run(*statements, (_SET_TEXT, [(revision, mined.run_id)]))
+        self._run(*statements, (TABLE.place, [(revision, mined.run_id)]))
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
@@ -67,12 +59,12 @@ class SqlMinedRuns(SqlCollection):
         for chunk in id_chunks(run_ids):
             rows = [(run_id,) for run_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and its text is seen.
-            self._execute(_DELETE, *rows)
-            self._run(texts.erase_statement(self._session, map(_owner, chunk)))
+            self._execute(TABLE.delete, *rows)
+            self._run(texts.erase_statement(self._session, map(TABLE.owner, chunk)))
 
 
 def _read(row: Row) -> MinedRun:
-    run_id, session_id, number = row[: len(_COLUMNS)]
+    run_id, session_id, number = row[: len(TABLE.columns)]
     text = texts.read(row)
     with columns.Readable(f"what was mined of run {run_id}"):
         mined = parse_mined(text)

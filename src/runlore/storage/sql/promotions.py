@@ -28,34 +28,17 @@ _EXECUTIONS_OF_RUN = (
 )
 _EXECUTIONS_OF_SKILL = f"SELECT {_ALL} FROM skill_executions WHERE skill_name = ?"
 _DELETE_EXECUTIONS = "DELETE FROM skill_executions WHERE run_id = ? OR calling_run_id = ?"
-OWNER = "promoted"
-_owner = f"{OWNER}:{{}}".format
-_COLUMNS = (
-    "name",
-    "status",
-    "fingerprint",
-    "source_record_id",
-    "created_at_ms",
-    "updated_at_ms",
-    "revision",
+TABLE = texts.TextTable(
+    "promoted_skills",
+    "promoted",
+    "name status fingerprint source_record_id created_at_ms updated_at_ms revision",
 )
-_SELECTED = f"{', '.join(f'p.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
-_SELECT = f"SELECT {_SELECTED} FROM promoted_skills p {texts.join_clause(OWNER, 'p', 'name')}"
 _SNAPSHOTS = (
     f"SELECT h.name, h.number, h.status, h.revision, {texts.SELECTED} FROM promoted_history h"
-    f" {texts.join_clause(OWNER, 'h', 'name')} WHERE h.name = ?"
+    f" {texts.join_clause(TABLE.kind, 'h', 'name')} WHERE h.name = ?"
 )
 _HISTORY = f"{_SNAPSHOTS} AND h.number > ? ORDER BY h.number"
 _NEWEST = f"{_SNAPSHOTS} AND h.status = ? ORDER BY h.number DESC LIMIT 1"
-_INSERT = (
-    f"INSERT INTO promoted_skills ({', '.join(_COLUMNS)}, text_revision)"
-    f" VALUES ({in_list(_COLUMNS)}, 0) ON CONFLICT DO NOTHING"
-)
-_LOCKED = "SELECT revision FROM promoted_skills WHERE name = ?"
-_UPDATE = (
-    f"UPDATE promoted_skills SET {', '.join(f'{column} = ?' for column in _COLUMNS[1:])}, text_revision = ?"
-    " WHERE name = ?"
-)
 _ADD_SNAPSHOT = (
     "INSERT INTO promoted_history (name, number, status, revision, text_revision) VALUES (?, ?, ?, ?, ?)"
 )
@@ -68,7 +51,7 @@ class SqlPromotions(SqlCollection):
     """Promoted procedures, how they stood, and the runs that executed them."""
 
     def find(self, name: str) -> PromotedSkill | None:
-        return self._read_first(_read, f"{_SELECT} WHERE p.name = ?", name)
+        return self._read_first(_read, f"{TABLE.select} WHERE p.name = ?", name)
 
     def names(self) -> frozenset[str]:
         """The names that promoted skills have, whatever their status: nothing else may take one."""
@@ -79,7 +62,7 @@ class SqlPromotions(SqlCollection):
         return self._number("SELECT COALESCE(sum(revision), 0) FROM promoted_skills")
 
     def of_source(self, record_id: RecordId) -> tuple[PromotedSkill, ...]:
-        sql = f"{_SELECT} WHERE p.source_record_id = ? ORDER BY p.name"
+        sql = f"{TABLE.select} WHERE p.source_record_id = ? ORDER BY p.name"
         return tuple(map(_read, self._rows(sql, record_id)))
 
     def page(
@@ -95,7 +78,7 @@ class SqlPromotions(SqlCollection):
             return ()
         asked = Condition().among("p.status", statuses)
         asked = asked.narrow("p.source_record_id = ?", source_record_id).narrow("p.name > ?", after)
-        sql = f"{_SELECT} WHERE {asked.sql} ORDER BY p.name LIMIT ?"
+        sql = f"{TABLE.select} WHERE {asked.sql} ORDER BY p.name LIMIT ?"
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 
     def history(
@@ -124,14 +107,14 @@ class SqlPromotions(SqlCollection):
         _check(skill)
         self._session.make_room(freeing=False)
         if expected_revision is None:
-            if self._execute(_INSERT, _values(skill)) != 1:
+            if self._execute(TABLE.insert, (*_values(skill), 0)) != 1:
                 raise _exists(skill.name)
         else:
             self._lock_at(skill.name, expected_revision)
         number = self._number(_NEXT_NUMBER, skill.name)
         revision = self._next_text(skill.name)
         self._run(
-            texts.insert_statement(_owner(skill.name), revision, serialize(skill)),
+            texts.insert_statement(TABLE.owner(skill.name), revision, serialize(skill)),
             _update_statement(skill, revision),
             _snapshots([(number, skill, revision)]),
         )
@@ -148,7 +131,7 @@ class SqlPromotions(SqlCollection):
         numbers = self._session.rows(_NUMBERS, (skill.name,))
         if numbers != [(number,) for number, _ in history] or history[-1][1] != skill:
             raise _revision_conflict(skill.name, "its snapshots are others by now")
-        owner, first = _owner(skill.name), self._next_text(skill.name)
+        owner, first = TABLE.owner(skill.name), self._next_text(skill.name)
         placed = [(number, each, first + place) for place, (number, each) in enumerate(history)]
         self._run(
             texts.erase_statement(self._session, [owner]),
@@ -162,7 +145,7 @@ class SqlPromotions(SqlCollection):
     def add_execution(self, execution: Execution) -> None:
         """Keep that a run executed a skill; the same once more changes nothing."""
         self._session.make_room(freeing=False)
-        if not self._session.rows(_LOCKED, (make_storable(execution.skill_name),)):
+        if not self._session.rows(TABLE.lock, (make_storable(execution.skill_name),)):
             raise not_found(execution.skill_name)
         columns.check_storable(
             execution.run_id, execution.fingerprint, execution.session_id, execution.calling_run_id
@@ -189,14 +172,14 @@ class SqlPromotions(SqlCollection):
 
     def _lock_at(self, name: str, expected: int) -> None:
         """Keep others from its row until the end; Conflict where another revision than this stands there."""
-        locked = self._lock(_LOCKED, name)
+        locked = self._lock(TABLE.lock, name)
         if locked is None:
             raise not_found(name)
         if locked[0] != expected:
             raise _revision_conflict(name, f"revision {expected} was expected, {locked[0]} was found")
 
     def _next_text(self, name: str) -> int:
-        return self._number(f"SELECT {texts.NEXT_REVISION}", _owner(name))
+        return self._number(f"SELECT {texts.NEXT_REVISION}", TABLE.owner(name))
 
 
 def not_found(name: str) -> NotFound:
@@ -228,12 +211,12 @@ def _check(skill: PromotedSkill) -> None:
 
 
 def _values(skill: PromotedSkill) -> tuple[SqlValue, ...]:
-    return columns.values_of(skill, _COLUMNS)
+    return columns.values_of(skill, TABLE.columns)
 
 
 def _update_statement(skill: PromotedSkill, text_revision: int) -> SqlStatement:
     name, *values = _values(skill)
-    return (_UPDATE, [(*values, text_revision, name)])
+    return (TABLE.update, [(*values, text_revision, name)])
 
 
 def _snapshots(found: Sequence[tuple[int, PromotedSkill, int]]) -> SqlStatement:
@@ -248,7 +231,7 @@ def _read(row: Row) -> PromotedSkill:
     plain = texts.read(row)
     with columns.Readable(f"promoted skill {row[0]}"):
         skill = deserialize(PromotedSkill, plain)
-        if _values(skill) != row[: len(_COLUMNS)]:
+        if _values(skill) != row[: len(TABLE.columns)]:
             raise ValueError("the row and its text do not agree")
     return skill
 

@@ -29,48 +29,20 @@ else:
     claims = LazyModule("runlore.domain.claims.subject")
 
 EVENT_COLUMNS = (
-    "record_id",
-    "revision",
-    "move",
-    "from_state",
-    "to_state",
-    "at_ms",
-    "checksum",
-    "actor",
-    "reason",
-    "changes",
-    "body",
+    *("record_id", "revision", "move", "from_state", "to_state", "at_ms", "checksum", "actor"),
+    *("reason", "changes", "body"),
 )
 CHECKSUM, _CHANGES, BODY = (EVENT_COLUMNS.index(name) for name in ("checksum", "changes", "body"))
 # A query that reads records answers these two after the event's columns.
 _RECORD_ID, _REVISION = len(EVENT_COLUMNS), len(EVENT_COLUMNS) + 1
 # What a record keeps from its beginning, as a rule: a publication may change its kind and move it elsewhere.
 STEADY_COLUMNS = (
-    "layer",
-    "kind",
-    "scope_kind",
-    "scope_id",
-    "proposal",
-    "subject",
-    "profile_key",
-    "sources_digest",
-    "imported_from",
-    "source_run",
-    "source_session",
-    "created_at_ms",
+    *("layer", "kind", "scope_kind", "scope_id", "proposal", "subject", "profile_key"),
+    *("sources_digest", "imported_from", "source_run", "source_session", "created_at_ms"),
 )
 MOVING_COLUMNS = (
-    "state",
-    "superseded_by",
-    "publish_tier",
-    "policy_decision",
-    "policy_actor",
-    "rule",
-    "published_at_ms",
-    "due_at_ms",
-    "revalidate_at_ms",
-    "standing",
-    "revision",
+    *("state", "superseded_by", "publish_tier", "policy_decision", "policy_actor", "rule"),
+    *("published_at_ms", "due_at_ms", "revalidate_at_ms", "standing", "revision"),
 )
 LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
 BASE_EVERY_REVISIONS = 16

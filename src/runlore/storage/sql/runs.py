@@ -136,16 +136,8 @@ _ALL = Condition()
 _GIVEN = "run_id IN (SELECT run_id FROM receipt_sources WHERE source_id = ? AND arm = 'given')"
 
 _STANDING = (
-    "run_id",
-    "session_id",
-    "status",
-    "executor",
-    "memory",
-    "input_number",
-    "opened_at_ms",
-    "active_at_ms",
-    "finished_at_ms",
-    "revision",
+    *("run_id", "session_id", "status", "executor", "memory", "input_number", "opened_at_ms"),
+    *("active_at_ms", "finished_at_ms", "revision"),
 )
 _COLUMNS = (*_STANDING, "text_revision", "body")
 _JOINED = texts.join_clause("run", "r", "run_id")

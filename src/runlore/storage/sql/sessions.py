@@ -120,14 +120,8 @@ def _read_persona(row: Row) -> Persona:
 Place: TypeAlias = tuple[datetime, SessionId]
 
 _COLUMNS = (
-    "session_id",
-    "next_number",
-    "created_by",
-    "created_at_ms",
-    "active_at_ms",
-    "revision",
-    "text_revision",
-    "body",
+    *("session_id", "next_number", "created_by", "created_at_ms", "active_at_ms", "revision"),
+    *("text_revision", "body"),
 )
 _SELECTED = ", ".join(f"s.{column}" for column in _COLUMNS)
 _TEXT = texts.join_clause("session", "s", "session_id")

@@ -9,12 +9,11 @@ from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import Row, SqlSession, SqlStatement, in_list, rows_of
 
-OWNER = "skill-event"
-_owner = f"{OWNER}:{{}}".format
-_COLUMNS = ("number", "kind", "actor", "at_ms", "skill_id", "suggestion_id")
-_TEXT = texts.join_clause(OWNER, "e", "number")
-_SELECT = f"SELECT {', '.join(f'e.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
-_INSERT = f"INSERT INTO skill_events ({', '.join(_COLUMNS)}, text_revision) VALUES ({in_list(_COLUMNS)}, 1)"
+TABLE = texts.TextTable("skill_events", "skill-event", "number kind actor at_ms skill_id suggestion_id")
+_INSERT = (
+    f"INSERT INTO skill_events ({', '.join(TABLE.columns)}, text_revision)"
+    f" VALUES ({in_list(TABLE.columns)}, 1)"
+)
 # One row for both, so that whoever writes skills and lines waits at one place alone.
 _COUNT = (
     "INSERT INTO skill_numbers (name, stamp, event) VALUES ('skills', ?, ?) ON CONFLICT (name) DO UPDATE"
@@ -36,8 +35,8 @@ def add(session: SqlSession, event: SkillEvent) -> int:
     columns.check_storable(event.actor, event.skill_id, event.suggestion_id)
     session.run([_LOGGED])
     _, next_number = numbers(session)
-    row = (next_number, *columns.values_of(event, _COLUMNS[1:]))
-    text = texts.insert_statement(_owner(next_number), 1, {"name": event.name, "reason": event.reason})
+    row = (next_number, *columns.values_of(event, TABLE.columns[1:]))
+    text = texts.insert_statement(TABLE.owner(next_number), 1, {"name": event.name, "reason": event.reason})
     session.run([(_INSERT, [row]), text])
     return next_number
 
@@ -49,13 +48,13 @@ def page(
         return ()
     asked = Condition().narrow("number < ?", before).narrow("skill_id = ?", skill_id)
     found = f"SELECT * FROM skill_events WHERE {asked.sql} ORDER BY number DESC LIMIT ?"
-    sql = f"{_SELECT} FROM ({found}) e {_TEXT} ORDER BY e.number DESC"
+    sql = f"SELECT {TABLE.selected} FROM ({found}) s {TABLE.join} ORDER BY s.number DESC"
     return tuple(map(_read, session.rows(sql, (*asked.parameters, limit))))
 
 
 def problems(session: SqlSession) -> Iterator[str]:
     latest = numbers(session)[1]
-    for row in session.stream(f"{_SELECT} FROM skill_events e {_TEXT} ORDER BY e.number"):
+    for row in session.stream(f"{TABLE.select} ORDER BY s.number"):
         try:
             event = _read(row)
         except RunloreError as error:
@@ -77,11 +76,11 @@ def erase_statement(
 
 def _owners(session: SqlSession, column: str, ids: Sequence[str]) -> Iterator[str]:
     sql = f"SELECT number FROM skill_events WHERE {column} IN ({{ids}}) ORDER BY number"
-    return (_owner(row[0]) for row in rows_of(session, sql, ids))
+    return (TABLE.owner(row[0]) for row in rows_of(session, sql, ids))
 
 
 def _read(row: Row) -> SkillEvent:
     said = texts.read(row)
     with columns.Readable(f"line {row[0]} of the log of skills"):
-        fields = columns.fields_of(SkillEvent, _COLUMNS, row)
+        fields = columns.fields_of(SkillEvent, TABLE.columns, row)
         return SkillEvent(**fields, name=str(said.get("name", "")), reason=str(said.get("reason", "")))

@@ -28,45 +28,28 @@ from runlore.storage.sql import columns, skill_log, skill_uses, texts
 from runlore.storage.sql.curations import SqlCurations
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
-from runlore.storage.sql.session import Row, SqlCollection, SqlValue, id_chunks, in_list, writing
+from runlore.storage.sql.session import Row, SqlCollection, SqlValue, id_chunks, writing
 
-OWNER = "skill"
-_owner = f"{OWNER}:{{}}".format
-_STANDING = (
-    "origin",
-    "state",
-    "state_actor",
-    "merged_into",
-    "suggestion_id",
-    "source_run_id",
-    "created_at_ms",
-    "updated_at_ms",
-    "revision",
+TABLE = texts.TextTable(
+    "skills",
+    "skill",
+    "skill_id name origin state state_actor merged_into suggestion_id source_run_id"
+    " created_at_ms updated_at_ms revision times_used last_used_at_ms succeeded failed",
 )
-_WRITTEN = ("name", *_STANDING)
-_USAGE = ("times_used", "last_used_at_ms", "succeeded", "failed")
-_COLUMNS = ("skill_id", *_WRITTEN, *_USAGE)
-_SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
-_TEXT = texts.join_clause(OWNER, "s", "skill_id")
-_SELECT = f"SELECT {_SELECTED} FROM skills s {_TEXT}"
-_ACTIVE = f"{_SELECT} WHERE s.state = 'active'"
+_STANDING, _USAGE = TABLE.columns[2:-4], TABLE.columns[-4:]
+_ACTIVE = f"{TABLE.select} WHERE s.state = 'active'"
 _MERGED = (
-    f"{_SELECT} WHERE s.state = 'merged' AND s.name = ?"
+    f"{TABLE.select} WHERE s.state = 'merged' AND s.name = ?"
     " ORDER BY s.updated_at_ms DESC, s.skill_id DESC LIMIT 1"
 )
 _OF_SUGGESTIONS = (
-    f"{_SELECT} WHERE s.skill_id IN"
+    f"{TABLE.select} WHERE s.skill_id IN"
     " (SELECT skill_id FROM skill_suggestions WHERE suggestion_id IN ({ids})) ORDER BY s.skill_id"
 )
-_INSERT = (
-    f"INSERT INTO skills ({', '.join(_COLUMNS)}, text_revision)"
-    f" VALUES ({in_list(_COLUMNS)}, 0) ON CONFLICT DO NOTHING"
-)
-_LOCKED = "SELECT revision FROM skills WHERE skill_id = ?"
 _NAMED = "SELECT 1 FROM skills WHERE state = 'active' AND name = ? AND skill_id <> ?"
-_UPDATE = f"UPDATE skills SET {', '.join(f'{column} = ?' for column in _WRITTEN)} WHERE skill_id = ?"
-_PLACE = "UPDATE skills SET text_revision = ? WHERE skill_id = ?"
-_DELETE = "DELETE FROM skills WHERE skill_id = ?"
+_UPDATE = (
+    f"UPDATE skills SET {', '.join(f'{column} = ?' for column in TABLE.columns[1:-4])} WHERE skill_id = ?"
+)
 _ADD_SOURCE = "INSERT INTO skill_suggestions (suggestion_id, skill_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _DELETE_SOURCES = "DELETE FROM skill_suggestions WHERE skill_id = ?"
 
@@ -75,7 +58,7 @@ class SqlSkills(SqlCollection):
     """The skills, learned, imported, hand-written and promoted, in one namespace."""
 
     def get(self, skill_id: SkillId) -> Skill:
-        row = self._first(f"{_SELECT} WHERE s.skill_id = ?", skill_id)
+        row = self._first(f"{TABLE.select} WHERE s.skill_id = ?", skill_id)
         if row is None:
             raise not_found(skill_id)
         return _read(row)
@@ -96,7 +79,7 @@ class SqlSkills(SqlCollection):
         if limit <= 0:
             return ()
         asked = Condition().among("s.state", states).narrow("s.skill_id > ?", after)
-        sql = f"{_SELECT} WHERE {asked.sql} ORDER BY s.skill_id LIMIT ?"
+        sql = f"{TABLE.select} WHERE {asked.sql} ORDER BY s.skill_id LIMIT ?"
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 
     def names(self) -> frozenset[str]:
@@ -133,7 +116,7 @@ class SqlSkills(SqlCollection):
         _check(skill)
         self._session.make_room(freeing=False)
         row = (skill.skill_id, *_values(skill), *_usage(skill.usage))
-        if self._run(skill_log.STAMPED, (_INSERT, [row]))[1] != 1:
+        if self._run(skill_log.STAMPED, (TABLE.insert, [(*row, 0)]))[1] != 1:
             raise _exists(skill.name)
         self._write_text(skill)
 
@@ -145,7 +128,7 @@ class SqlSkills(SqlCollection):
         self._session.make_room(freeing=False)
         # Whoever takes the same name at once waits here, and sees it taken.
         self._run(skill_log.STAMPED)
-        locked = self._lock(_LOCKED, skill.skill_id)
+        locked = self._lock(TABLE.lock, skill.skill_id)
         if locked is None:
             raise not_found(skill.skill_id)
         columns.check_revision(skill.skill_id, locked[0], expected=expected_revision, code="skill.moved")
@@ -164,8 +147,8 @@ class SqlSkills(SqlCollection):
         for chunk in id_chunks(skill_ids):
             rows = [(skill_id,) for skill_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
-            self._execute(_DELETE, *rows)
-            emptied = texts.erase_statement(self._session, map(_owner, chunk))
+            self._execute(TABLE.delete, *rows)
+            emptied = texts.erase_statement(self._session, map(TABLE.owner, chunk))
             unsaid = skill_log.erase_statement(self._session, skill_ids=chunk)
             unused = skill_uses.delete_statement(chunk)
             self._run((_DELETE_SOURCES, rows), unused, emptied, unsaid)
@@ -175,7 +158,7 @@ class SqlSkills(SqlCollection):
         """Count a run that used a skill; False where it was counted before."""
         columns.check_storable(use.skill_id, use.run_id)
         self._session.make_room(freeing=False)
-        if self._lock(_LOCKED, use.skill_id) is None:
+        if self._lock(TABLE.lock, use.skill_id) is None:
             raise not_found(use.skill_id)
         return skill_uses.count(self._session, use)
 
@@ -213,12 +196,12 @@ class SqlSkills(SqlCollection):
 
     def _write_text(self, skill: Skill) -> None:
         """Write what it says, and what it was learned from. The id may have been another one's before."""
-        owner = _owner(skill.skill_id)
+        owner = TABLE.owner(skill.skill_id)
         revision, statements = texts.replace_statements(self._session, owner, serialize(skill.words))
         sources = [(each.suggestion_id, skill.skill_id) for each in skill.learned_from]
         self._run(
             *statements,
-            (_PLACE, [(revision, skill.skill_id)]),
+            (TABLE.place, [(revision, skill.skill_id)]),
             (_DELETE_SOURCES, [(skill.skill_id,)]),
             (_ADD_SOURCE, sources),
         )
@@ -269,7 +252,7 @@ def _read(row: Row) -> Skill:
         said = deserialize(SkillWords, plain)
         if digest(said.document.name) != row[1]:
             raise ValueError("the row and its text do not agree")
-        times, last_used_at_ms, succeeded, failed = row[2 + len(_STANDING) : len(_COLUMNS)]
+        times, last_used_at_ms, succeeded, failed = row[2 + len(_STANDING) : len(TABLE.columns)]
         last_used_at = columns.moment(last_used_at_ms)
         return Skill(
             skill_id=SkillId(row[0]),

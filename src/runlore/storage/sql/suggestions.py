@@ -23,40 +23,22 @@ from runlore.storage.sql.session import (
     SqlStatement,
     SqlValue,
     id_chunks,
-    in_list,
     writing,
 )
 
-OWNER = "suggestion"
-_owner = f"{OWNER}:{{}}".format
 _DERIVED = ("name", "pattern", "heuristic", "score")
-_STANDING = (
-    "state",
-    "state_actor",
-    "skipped_at_ms",
-    "times_skipped",
-    "created_at_ms",
-    "updated_at_ms",
-    "revision",
+TABLE = texts.TextTable(
+    "suggestions",
+    "suggestion",
+    "suggestion_id name pattern heuristic score"
+    " state state_actor skipped_at_ms times_skipped created_at_ms updated_at_ms revision",
 )
-_COLUMNS = ("suggestion_id", *_DERIVED, *_STANDING)
-_SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
-_TEXT = texts.join_clause(OWNER, "s", "suggestion_id")
-_SELECT = f"SELECT {_SELECTED} FROM suggestions s {_TEXT}"
+_STANDING = TABLE.columns[1 + len(_DERIVED) :]
 _OF_RUNS = (
-    f"{_SELECT} WHERE s.suggestion_id IN"
+    f"{TABLE.select} WHERE s.suggestion_id IN"
     " (SELECT suggestion_id FROM suggestion_runs WHERE run_id IN ({ids})) ORDER BY s.suggestion_id"
 )
-_INSERT = (
-    f"INSERT INTO suggestions ({', '.join(_COLUMNS)}, text_revision)"
-    f" VALUES ({in_list(_COLUMNS)}, ?) ON CONFLICT DO NOTHING"
-)
 _LOCKED = "SELECT revision, name, pattern FROM suggestions WHERE suggestion_id = ?"
-_UPDATE = (
-    f"UPDATE suggestions SET {', '.join(f'{column} = ?' for column in _COLUMNS[1:])}, text_revision = ?"
-    " WHERE suggestion_id = ?"
-)
-_DELETE = "DELETE FROM suggestions WHERE suggestion_id = ?"
 _RUNS = "SELECT run_id FROM suggestion_runs WHERE suggestion_id = ?"
 _ADD_RUN = "INSERT INTO suggestion_runs (run_id, suggestion_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _DELETE_RUNS = "DELETE FROM suggestion_runs WHERE suggestion_id = ?"
@@ -96,11 +78,11 @@ class SqlSuggestions(SqlCollection):
                 "(score < ? OR (score = ? AND suggestion_id > ?))", score, score, make_storable(suggestion_id)
             )
         found = f"SELECT * FROM suggestions WHERE {asked.sql} ORDER BY score DESC, suggestion_id LIMIT ?"
-        sql = f"SELECT {_SELECTED} FROM ({found}) s {_TEXT} ORDER BY s.score DESC, s.suggestion_id"
+        sql = f"SELECT {TABLE.selected} FROM ({found}) s {TABLE.join} ORDER BY s.score DESC, s.suggestion_id"
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 
     def names(self) -> frozenset[str]:
-        rows = self._session.stream(_SELECT, at_once=STREAM_LARGE_ROWS)
+        rows = self._session.stream(TABLE.select, at_once=STREAM_LARGE_ROWS)
         return frozenset(_read(row).suggestion.name for row in rows)
 
     def of_runs(self, run_ids: Sequence[RunId]) -> tuple[StoredSuggestion, ...]:
@@ -146,7 +128,7 @@ class SqlSuggestions(SqlCollection):
             stored.suggestion_id, revision, expected=expected_revision, code="suggestion.moved"
         )
         if tuple(digests) != _derived_values(stored.suggestion)[:2]:
-            self._execute(_DELETE, asked)
+            self._execute(TABLE.delete, asked)
             self._insert(stored)
         text_revision, statements = self._replace_text(stored)
         self._run(*statements, _update_statement(stored, text_revision), _runs(stored))
@@ -157,8 +139,8 @@ class SqlSuggestions(SqlCollection):
         for chunk in id_chunks(suggestion_ids):
             rows = [(suggestion_id,) for suggestion_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
-            self._execute(_DELETE, *rows)
-            emptied = texts.erase_statement(self._session, map(_owner, chunk))
+            self._execute(TABLE.delete, *rows)
+            emptied = texts.erase_statement(self._session, map(TABLE.owner, chunk))
             unsaid = skill_log.erase_statement(self._session, suggestion_ids=chunk)
             self._run((_DELETE_RUNS, rows), emptied, unsaid)
 
@@ -170,14 +152,14 @@ class SqlSuggestions(SqlCollection):
         self._execute(_FORGET_RUN, *rows)
 
     def _one(self, condition: str, value: SqlValue) -> StoredSuggestion | None:
-        return self._read_first(_read, f"{_SELECT} WHERE {condition}", value)
+        return self._read_first(_read, f"{TABLE.select} WHERE {condition}", value)
 
     def _check(self, stored: StoredSuggestion) -> None:
         runs = (evidence.run_id for evidence in stored.suggestion.evidence)
         columns.check_storable(stored.suggestion_id, stored.state_actor, stored.suggestion.pattern, *runs)
 
     def _insert(self, stored: StoredSuggestion) -> None:
-        if self._execute(_INSERT, (*_values(stored), 0)) != 1:
+        if self._execute(TABLE.insert, (*_values(stored), 0)) != 1:
             raise Conflict(
                 f"there is a suggestion like {stored.suggestion.name!r} already",
                 code="suggestion.exists",
@@ -186,7 +168,7 @@ class SqlSuggestions(SqlCollection):
 
     def _replace_text(self, stored: StoredSuggestion) -> tuple[int | None, list[SqlStatement]]:
         text = serialize(stored.suggestion)
-        return texts.replace_statements(self._session, _owner(stored.suggestion_id), text)
+        return texts.replace_statements(self._session, TABLE.owner(stored.suggestion_id), text)
 
 
 def not_found(name: str) -> NotFound:
@@ -197,7 +179,7 @@ def not_found(name: str) -> NotFound:
 
 def _update_statement(stored: StoredSuggestion, text_revision: int | None) -> SqlStatement:
     suggestion_id, *values = _values(stored)
-    return (_UPDATE, [(*values, text_revision, suggestion_id)])
+    return (TABLE.update, [(*values, text_revision, suggestion_id)])
 
 
 def _runs(stored: StoredSuggestion) -> SqlStatement:

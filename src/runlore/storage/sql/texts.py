@@ -35,6 +35,33 @@ _EMPTY = "UPDATE texts SET body = '', checksum = ? WHERE owner = ? AND revision 
 NEXT_REVISION = "(SELECT COALESCE(max(revision), 0) + 1 FROM texts WHERE owner = ?)"
 
 
+class TextTable:
+    """A table whose rows have their words among the texts: the statements that each of them needs.
+
+    The first of its `columns` is the key; the owner of a row's text is its `kind` with that. In a query its
+    rows are called `row`: by the first letter of its name, if nothing else is said.
+    """
+
+    def __init__(self, name: str, kind: str, columns: str, *, row: str = "") -> None:
+        self.name, self.kind = name, kind
+        self.columns = tuple(columns.split())
+        self.key = key = self.columns[0]
+        row = row or name[0]
+        self.owner = f"{kind}:{{}}".format
+        self.join = join_clause(kind, row, key)
+        self.selected = f"{', '.join(f'{row}.{column}' for column in self.columns)}, {SELECTED}"
+        self.select = f"SELECT {self.selected} FROM {name} {row} {self.join}"
+        self.insert = (
+            f"INSERT INTO {name} ({', '.join(self.columns)}, text_revision)"
+            f" VALUES ({in_list(self.columns)}, ?) ON CONFLICT DO NOTHING"
+        )
+        changed = ", ".join(f"{column} = ?" for column in self.columns[1:])
+        self.update = f"UPDATE {name} SET {changed}, text_revision = ? WHERE {key} = ?"
+        self.place = f"UPDATE {name} SET text_revision = ? WHERE {key} = ?"
+        self.lock = f"SELECT revision FROM {name} WHERE {key} = ?"
+        self.delete = f"DELETE FROM {name} WHERE {key} = ?"
+
+
 def join_clause(kind: str, row: str, key: str) -> str:
     return f"LEFT JOIN texts t ON t.owner = '{kind}:' || {row}.{key} AND t.revision = {row}.text_revision"
 

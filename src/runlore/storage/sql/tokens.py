@@ -11,18 +11,8 @@ from runlore.storage.sql import columns
 from runlore.storage.sql.session import Row, SqlCollection, SqlValue, in_list, writing
 
 _COLUMNS = (
-    "scopes",
-    "token_id",
-    "name",
-    "role",
-    "digest",
-    "created_at_ms",
-    "created_by",
-    "revoked_at_ms",
-    "persona_id",
-    "expires_at_ms",
-    "previous_digest",
-    "previous_until_ms",
+    *("scopes", "token_id", "name", "role", "digest", "created_at_ms", "created_by", "revoked_at_ms"),
+    *("persona_id", "expires_at_ms", "previous_digest", "previous_until_ms"),
 )
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM tokens"
 _INSERT = f"INSERT INTO tokens ({', '.join(_COLUMNS)}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT DO NOTHING"

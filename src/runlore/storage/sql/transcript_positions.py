@@ -14,22 +14,16 @@ from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
 
-OWNER = "transcript"
-_owner = f"{OWNER}:{{}}".format
-_SELECT = (
-    f"SELECT p.source, {texts.SELECTED} FROM transcript_positions p {texts.join_clause(OWNER, 'p', 'source')}"
-)
+TABLE = texts.TextTable("transcript_positions", "transcript", "source", row="p")
 _PUT = (
     "INSERT INTO transcript_positions (source, at_ms) VALUES (?, ?) ON CONFLICT (source)"
     " DO UPDATE SET at_ms = excluded.at_ms"
 )
 _PUT_SESSION = "INSERT INTO transcript_sessions (session_id, source) VALUES (?, ?) ON CONFLICT DO NOTHING"
-_SET_TEXT = "UPDATE transcript_positions SET text_revision = ? WHERE source = ?"
 _OF_SESSIONS = (
     "SELECT source FROM transcript_positions WHERE source IN"
     " (SELECT source FROM transcript_sessions WHERE session_id IN ({ids})) ORDER BY source"
 )
-_DELETE = "DELETE FROM transcript_positions WHERE source = ?"
 _DELETE_SESSIONS = "DELETE FROM transcript_sessions WHERE source = ?"
 
 
@@ -37,7 +31,7 @@ class SqlTranscriptPositions(SqlCollection):
     """How far transcripts have been read. `source` is a digest: no path of anybody's machine is kept."""
 
     def get_many(self, sources: Sequence[str]) -> dict[str, Position]:
-        return dict(map(_read, self._rows_of(f"{_SELECT} WHERE p.source IN ({{ids}})", sources)))
+        return dict(map(_read, self._rows_of(f"{TABLE.select} WHERE p.source IN ({{ids}})", sources)))
 
     @writing
     def put(
@@ -52,8 +46,8 @@ class SqlTranscriptPositions(SqlCollection):
         self._execute(_PUT_SESSION, *rows)
         # The row is ours from here on, so nobody else writes its text.
         text = {**vars(position), "carried": dict(position.carried)}
-        revision, statements = texts.replace_statements(self._session, _owner(source), text)
-        self._run(*statements, (_SET_TEXT, [(revision, source)]))
+        revision, statements = texts.replace_statements(self._session, TABLE.owner(source), text)
+        self._run(*statements, (TABLE.place, [(revision, source)]))
 
     @writing
     def delete_of_sessions(self, session_ids: Sequence[SessionId]) -> None:
@@ -62,8 +56,8 @@ class SqlTranscriptPositions(SqlCollection):
         locked = self._session.dialect.for_update
         for chunk in id_chunks(session_ids):
             found = self._session.rows(_OF_SESSIONS.format(ids=in_list(chunk)) + locked, chunk)
-            emptied = texts.erase_statement(self._session, (_owner(row[0]) for row in found))
-            deleted = [(sql, found) for sql in (_DELETE, _DELETE_SESSIONS)]
+            emptied = texts.erase_statement(self._session, (TABLE.owner(row[0]) for row in found))
+            deleted = [(sql, found) for sql in (TABLE.delete, _DELETE_SESSIONS)]
             self._run(*deleted, emptied)
 
 
