@@ -10,7 +10,17 @@ import pytest
 from runlore.daemon.app import Application
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.errors import Invalid
-from runlore.domain.record import OWN_WORDS, Origin, PolicyDecision, PublishTier, Record, RecordId
+from runlore.domain.record import (
+    OWN_WORDS,
+    EvidenceRef,
+    Origin,
+    PolicyDecision,
+    Proposal,
+    PublishTier,
+    Record,
+    RecordId,
+)
+from runlore.domain.records.audit import DAEMON
 from runlore.domain.run import RunId
 from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.domain.scope import Scope, ScopeKind
@@ -20,6 +30,7 @@ from runlore.ports import operations as ops
 from runlore.ports.operations import InboxAct, InboxItem, InboxKind
 from tests.builders import confirmed, fact, proposed
 from tests.fakes import START
+from tests.flow.capturing import allow, capture
 from tests.flow.learning_acts import learning
 from tests.flow.learnings import learn
 from tests.flow.telling import suggested
@@ -167,6 +178,24 @@ def test_an_item_says_why_it_waits_what_is_in_use_now_and_what_can_be_said_to_it
     )
     world.operator.confirm(decided)
     assert "rec_clash" not in {item.id for item in world.operator.inbox(ALL).items}
+
+
+def test_what_a_run_says_is_told_apart_from_what_agents_did(sqlite_world: World) -> None:
+    world = sqlite_world
+    allow(world)
+    world.finished("Fact: the mast is high")
+    capture(world)
+    shown = (EvidenceRef(run_id="run_1"), EvidenceRef(run_id="run_2"))
+    by_daemon = {"origin": Origin.DAEMON, "created_by": DAEMON}
+    done = fact("Run make ship", evidence_refs=shown, proposal=Proposal.EPISODES, **by_daemon)
+    waits(world, done)
+
+    whys = {item.title: item.why for item in world.operator.inbox(ALL).items}
+
+    assert whys == {
+        "Run make ship": "your agents did it in 2 runs",
+        "the mast is high": "taken from 1 run",
+    }
 
 
 def test_a_token_for_some_scopes_sees_what_waits_there_and_nothing_that_belongs_to_all(world: World) -> None:

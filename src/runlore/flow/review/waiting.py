@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from runlore.domain import limits
 from runlore.domain.access import LOCAL_OPERATOR
 from runlore.domain.agent.approval import Approval, ApprovalKind
-from runlore.domain.record import REVIEWED_KINDS, Kind, PolicyDecision, Record, RecordId, State
+from runlore.domain.record import REVIEWED_KINDS, Kind, PolicyDecision, Proposal, Record, RecordId, State
 from runlore.domain.records.audit import DAEMON
 from runlore.domain.runs.job import Job, JobState
 from runlore.domain.scope import Scope
@@ -285,7 +285,8 @@ def _why(item: WaitingRecord) -> str:
 def _who_proposed(record: Record) -> str:
     seen = len({each.run_id for each in record.evidence_refs if each.run_id})
     if record.created_by == DAEMON and seen:
-        return f"your agents did it in {seen} run{'s' * (seen != 1)}"
+        how = "your agents did it in" if record.proposal is Proposal.EPISODES else "taken from"
+        return f"{how} {seen} run{'s' * (seen != 1)}"
     notes = (f": {each.note}" for each in record.evidence_refs if each.note)
     who = "you" if record.created_by == LOCAL_OPERATOR.actor else record.created_by
     return f"proposed by {who}{next(notes, '')}"
