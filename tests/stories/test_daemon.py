@@ -264,6 +264,7 @@ def test_when_the_disk_fails_it_reads_on_for_a_while_says_so_and_ends_with_an_er
 
     assert code == 1
     assert "the disk has failed" in log
+    assert ('"code": "not-ready"' in log, '"code": "internal"' in log) == (True, False)
     assert '"degraded": true' in log
     with daemon(home) as again:
         assert again.call("GET", f"/v1/sessions/{session}").json["title"] == "kept"

@@ -251,6 +251,8 @@ async def readyz(call: ApiCall) -> Response:
     reasons = health.recent_reasons()
     if reasons is None:
         reasons = await run_in_threadpool(health.reasons)
+    if reasons:
+        call.request.scope["runlore.problem"] = "not-ready"
     return document({"ready": not reasons, "reasons": list(reasons)}, status=503 if reasons else 200)
 
 
