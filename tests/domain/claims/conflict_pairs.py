@@ -29,6 +29,7 @@ CLASHING = (
     ("Le port est 8080", "Le port est 9090"),
     ("Line length is 100", "Line length is 88"),
     ("Migrations are run by Alembic", "Migrations are run by Flyway"),
+    ("Our licence is GPL-3.0", "Our licence is MIT"),
     ("Photos are stored in S3", "Photos are stored in Wasabi"),
     ("Photos are stored in WebP", "Photos are stored in Flif"),
     ("Pull requests are merged by squash", "Pull requests are merged by rebase"),

@@ -20,7 +20,7 @@ from runlore.domain.claims.subject import (
     slug,
     topic_terms,
 )
-from tests.domain.claims import conflict_pairs, conflict_pairs_aside
+from tests.domain.claims import conflict_pairs, conflict_pairs_aside, unseen_texts
 
 SAME = [
     ("Project codename is Atlas", "project codename: atlas"),
@@ -187,6 +187,8 @@ def test_pairs_that_nothing_was_fitted_to_are_told_apart_too() -> None:
 
     assert sum(_clash(*pair) for pair in clashing) >= 34 < len(clashing)
     assert sum(not _clash(*pair) for pair in harmless) >= 34 < len(harmless)
+    assert sum(_clash(*pair) for pair in unseen_texts.CLASHING) >= 29 < len(unseen_texts.CLASHING)
+    assert not any(_clash(*pair) for pair in unseen_texts.HARMLESS)
 
 
 @pytest.mark.req("LRN-14")

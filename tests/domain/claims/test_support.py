@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from runlore.domain import limits
 from runlore.domain.claims.support import Support, is_stated, support_of
 from runlore.domain.text.excerpt import ELLIPSIS
+from tests.domain.claims import unseen_texts
 from tests.domain.claims.support_requests import UNASSERTED, UNASSERTED_HELD, Cases
 from tests.domain.claims.support_statements import ASSERTED, ASSERTED_HELD
 
@@ -189,6 +190,14 @@ def test_what_a_text_states_is_supported() -> None:
     stated = [*pairs(ASSERTED), *pairs(ASSERTED_HELD)]
 
     assert [pair for pair in stated if support_of(pair[1], [pair[0]]) is not YES] == []
+
+
+@pytest.mark.req("POL-13")
+def test_texts_that_were_written_before_the_rules_were_looked_at_are_told_apart_too() -> None:
+    found = [support_of(claim, [text]) is YES for text, claim in unseen_texts.STATEMENTS]
+
+    assert [pair for pair in pairs(unseen_texts.REQUESTS) if support_of(pair[1], [pair[0]]) is YES] == []
+    assert sum(found) >= 35 < len(found)
 
 
 @pytest.mark.req("POL-13")

@@ -203,11 +203,14 @@ def _kind(words: Sequence[str]) -> set[str]:
 
 
 def _is_phrase(words: Sequence[str]) -> bool:
-    """Whether a preposition opens it. The "on" of "on" and "on by default" is a state, as "off" is."""
-    if not words or words[0] not in table.PREPOSITIONS:
+    """Whether a preposition opens it: alone it is a name, MIT, or a state, and so is the "on" of "on by
+    default"."""
+    if len(words) < _PHRASE_WORDS_MIN or words[0] not in table.PREPOSITIONS:
         return False
-    is_bare = len(words) == 1 or words[1] in table.JOINING
-    is_state = is_bare or (words[1] in table.PREPOSITIONS and words[1] not in ("each", "every"))
+    follower = words[1]
+    is_state = follower in table.JOINING or (
+        follower in table.PREPOSITIONS and follower not in ("each", "every")
+    )
     return not (is_state and words[0] in table.SCALES_OF)
 
 
@@ -374,6 +377,7 @@ def _plain_forms(word: str) -> set[str]:
 
 _VERB = re.compile(r"\[(\w+)\] ")
 _NAMED = "kind of"
+_PHRASE_WORDS_MIN = 2
 _PLACE = "place"
 _GERMAN = re.compile(
     r"\w{3,}iert|(?:ab|an|auf|aus|ein|vor|zu)?ge\w{4,}(?:t|en)|(?:ver|be|ent|er|zer|über|unter)\w{5,}t"

@@ -1,0 +1,333 @@
+"""Requests, statements and pairs that were written before anybody had looked at the rules, one set for all.
+
+Every second of each was set aside. Alone and through a daemon, on both databases, none of 40 and none of 40
+requests was taken for an assertion; of 20 and 20 statements 19 and 16 were found; of 15 and 15 harmless pairs
+none was asked about, and of 15 and 15 clashes 15 and 13 were found: 14 since MIT, a preposition in German, is
+read as the name that it is.
+"""
+
+REQUESTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "change": (
+        ("Bump the minimum Python from 3.9 to 3.12 and drop the shims.", "The minimum Python is 3.9"),
+        ("Swap out Celery for Dramatiq in the worker service.", "The worker service uses Celery"),
+        ("Could you lower the request timeout from 30 seconds to 10?", "The request timeout is 30 seconds"),
+        (
+            "Replace every mention of eu-west-1 by eu-central-1 in the Terraform modules.",
+            "The Terraform modules use eu-west-1",
+        ),
+        ("Switch the logger over to structlog; right now it's print everywhere.", "The logger is structlog"),
+        (
+            "Let's get off Jenkins and onto Buildkite for the release pipeline.",
+            "The release pipeline runs on Jenkins",
+        ),
+        ("Turn the default branch from master into main.", "The default branch is main"),
+        (
+            "Increase the pool size, currently capped at whatever the driver does, to 40.",
+            "The pool size is 40",
+        ),
+    ),
+    "rename": (
+        ("Rename the service billing-api to invoicing-api everywhere.", "The service is named invoicing-api"),
+        ("Call the new module ledger instead of accounts.", "The module is called accounts"),
+        ("Move the config from /etc/acme to ~/.config/acme.", "The config is in /etc/acme"),
+        (
+            "The class UserManager should become AccountService; adjust the imports.",
+            "The class is named AccountService",
+        ),
+        ("Give the table orders_v2 the name orders and drop the old one.", "The table is named orders_v2"),
+        ("Relocate the docs folder under website/ and fix the links.", "The docs folder is under website/"),
+        ("Change the package's title to 'Northwind Toolkit'.", "The package's title is Northwind Toolkit"),
+        ("Alias the command `ship` as `deploy` so that both work.", "The command is deploy"),
+    ),
+    "suppose": (
+        ("If the cache were Redis, how would we expire keys by tenant?", "The cache is Redis"),
+        (
+            "Suppose the primary database is in Frankfurt. What latency would users in Tokyo see?",
+            "The primary database is in Frankfurt",
+        ),
+        (
+            "Imagine our queue is backed by Kafka and walk me through the retries.",
+            "Our queue is backed by Kafka",
+        ),
+        ("What happens when the license key is expired?", "The license key is expired"),
+        (
+            "Assuming that the auth token lives for one hour, is the refresh logic right?",
+            "The auth token lives for one hour",
+        ),
+        (
+            "Unless the feature flag is on, the new checkout should not be shown. Implement that.",
+            "The feature flag is on",
+        ),
+        ("Let's say the team lead is Maria; draft the escalation mail.", "The team lead is Maria"),
+        ("In case the backup server is down, the job must exit with 3.", "The backup server is down"),
+    ),
+    "test": (
+        (
+            "Write a test where the account is locked after five attempts.",
+            "The account is locked after five attempts",
+        ),
+        (
+            "Add a fixture with a customer whose country is Norway and whose plan is enterprise.",
+            "The customer's country is Norway",
+        ),
+        ("Cover the case that the payment gateway is unreachable.", "The payment gateway is unreachable"),
+        (
+            "Mock the weather API so that it returns 'storm' for Oslo.",
+            "The weather API returns storm for Oslo",
+        ),
+        (
+            "I need a unit test: the parser is strict, the input has a trailing comma, expect a SyntaxError.",
+            "The parser is strict",
+        ),
+        ("Simulate a node whose disk is full and see what the scheduler does.", "The disk is full"),
+        ("Seed the demo database: admin user is carol, currency is CHF.", "The currency is CHF"),
+        ("assert that the response code is 418 when the pot is a teapot", "The response code is 418"),
+    ),
+    "report": (
+        (
+            "Fix the bug: the export button is disabled for admins.",
+            "The export button is disabled for admins",
+        ),
+        ("A customer complains that invoices are sent twice. Please investigate.", "Invoices are sent twice"),
+        (
+            "Ticket OPS-881 says the nightly backup is stored unencrypted, have a look.",
+            "The nightly backup is stored unencrypted",
+        ),
+        (
+            "According to the linter the function `load` is too complex, refactor it.",
+            "The function load is too complex",
+        ),
+        (
+            "Sentry reports that the session store is out of memory. Find out why.",
+            "The session store is out of memory",
+        ),
+        (
+            "My colleague thinks the API is rate limited to 100 requests. Check it.",
+            "The API is rate limited to 100 requests",
+        ),
+        (
+            "Somebody on Slack told me staging is frozen until Friday, can you verify?",
+            "Staging is frozen until Friday",
+        ),
+        (
+            "The README claims that the project is MIT licensed. Compare with LICENSE.",
+            "The project is MIT licensed",
+        ),
+    ),
+    "question": (
+        ("Is the deployment target Kubernetes?", "The deployment target is Kubernetes"),
+        ("Why is the main database read-only on Sundays?", "The main database is read-only on Sundays"),
+        ("The frontend is written in Svelte, isn't it?", "The frontend is written in Svelte"),
+        ("our linter is ruff right? or flake8", "Our linter is ruff"),
+        ("Do you know whether the message bus is RabbitMQ?", "The message bus is RabbitMQ"),
+        ("Check if the TLS certificate is self-signed.", "The TLS certificate is self-signed"),
+        ("Find out which port the metrics server is on; is it 9100?", "The metrics server is on port 9100"),
+        ("Tell me: does the mobile app support Android 8?", "The mobile app supports Android 8"),
+    ),
+    "quote": (
+        (
+            "Translate into German: 'The warehouse is closed on Mondays.'",
+            "The warehouse is closed on Mondays",
+        ),
+        ("Proofread this sentence: The maintainer are Alice Berger.", "The maintainer is Alice Berger"),
+        (
+            "Summarise the following mail:\n\nHi all, the release date is 3 March. Regards, Tom",
+            "The release date is 3 March",
+        ),
+        ('Put a banner on the page that reads "Registration is free".', "Registration is free"),
+        ("Explain this log line: 'worker-3: heap limit is 512 MB'.", "The heap limit is 512 MB"),
+        ("> The office Wi-Fi is down.\nAnswer politely that IT knows.", "The office Wi-Fi is down"),
+        ("Make the error message say: your subscription is expired.", "Your subscription is expired"),
+        ('Convert to YAML: {"region": "us-east-2", "tier": "gold"}', "The region is us-east-2"),
+    ),
+    "wish": (
+        (
+            "Make sure the telemetry is disabled in release builds.",
+            "The telemetry is disabled in release builds",
+        ),
+        ("The upload limit should be 50 MB.", "The upload limit is 50 MB"),
+        ("I want the sidebar to be collapsible.", "The sidebar is collapsible"),
+        ("Ensure all endpoints are authenticated.", "All endpoints are authenticated"),
+        ("It'd be great if the CLI was written in Go.", "The CLI is written in Go"),
+        (
+            "Eventually the monolith will be split into four services; start with users.",
+            "The monolith is split into four services",
+        ),
+        ("Keep going until the build is green.", "The build is green"),
+        (
+            "Configure nginx so the static files are served from /var/www.",
+            "The static files are served from /var/www",
+        ),
+    ),
+    "doubt": (
+        ("I doubt that the index is sorted.", "The index is sorted"),
+        ("I'm not sure if the vendor is Hetzner, look it up.", "The vendor is Hetzner"),
+        ("It's simply wrong that the service is stateless.", "The service is stateless"),
+        ("Nobody ever said the SDK is thread-safe.", "The SDK is thread-safe"),
+        ("Maybe the timezone is UTC, maybe local, please determine.", "The timezone is UTC"),
+        (
+            "The monitoring stack might be Prometheus; confirm in the charts folder.",
+            "The monitoring stack is Prometheus",
+        ),
+        ("Don't assume that the hash is SHA-256.", "The hash is SHA-256"),
+        ("Prove or disprove: the graph is acyclic.", "The graph is acyclic"),
+    ),
+    "past": (
+        ("The CI used to be Travis; clean up what is left of it.", "The CI is Travis"),
+        ("Before the migration the tenant id was stored in a cookie.", "The tenant id is stored in a cookie"),
+        (
+            "Pretend you are a support agent; your name is Dana and the product is a dishwasher.",
+            "The product is a dishwasher",
+        ),
+        ("Until last year our cloud provider was Azure.", "Our cloud provider is Azure"),
+        ("Write a README stating that the library is production ready.", "The library is production ready"),
+        ("Tell a short story in which the server is haunted.", "The server is haunted"),
+        (
+            "Draft release notes: search is twice as fast, dark mode is the default.",
+            "Dark mode is the default",
+        ),
+        ("The API was versioned once, but we dropped that.", "The API is versioned"),
+    ),
+}
+STATEMENTS = (
+    ("FYI: the staging port is 5433.", "The staging port is 5433"),
+    ("We use pnpm in this repo, not npm. Please install lodash.", "We use pnpm in this repo"),
+    (
+        "Our production database is PostgreSQL 16 on RDS. Write me a migration that adds a column.",
+        "Our production database is PostgreSQL 16 on RDS",
+    ),
+    ("The maintainer is Alice Berger, put her into CODEOWNERS.", "The maintainer is Alice Berger"),
+    ("Deploys go out on Tuesdays, so please have this ready by then.", "Deploys go out on Tuesdays"),
+    ("Note that the API keys are rotated every 90 days.", "The API keys are rotated every 90 days"),
+    ("I live in Zurich, show times in CET.", "I live in Zurich"),
+    ("My editor is Helix and I never use the mouse.", "My editor is Helix"),
+    ("The frontend lives in apps/web and the backend in apps/server.", "The frontend lives in apps/web"),
+    (
+        "Just so you know, the legacy importer is frozen; nobody may change it.",
+        "The legacy importer is frozen",
+    ),
+    (
+        "Refactor the client. By the way, the rate limit is 600 requests a minute.",
+        "The rate limit is 600 requests a minute",
+    ),
+    ("Since our customers are hospitals, logs must not contain names.", "Our customers are hospitals"),
+    ("The company is called Borealis AG. Fix the imprint accordingly.", "The company is called Borealis AG"),
+    (
+        "There are three environments: dev, staging and prod.",
+        "There are three environments: dev, staging and prod",
+    ),
+    (
+        "All dates in the database are stored in UTC. Convert them for the report.",
+        "All dates in the database are stored in UTC",
+    ),
+    ("We're a team of four developers.", "We're a team of four developers"),
+    (
+        "The style guide forbids wildcard imports, so rewrite these.",
+        "The style guide forbids wildcard imports",
+    ),
+    ("Our test runner is vitest. Add a test for the slug function.", "Our test runner is vitest"),
+    ("Release tags start with a v, like v1.4.2.", "Release tags start with a v"),
+    ("The on-call phone is +41 44 555 01 02.", "The on-call phone is +41 44 555 01 02"),
+    (
+        "please remember: the vault's address is vault.acme.internal",
+        "The vault's address is vault.acme.internal",
+    ),
+    ("Payments are handled by Stripe. Look at the webhook, it fails.", "Payments are handled by Stripe"),
+    (
+        "The CI runs on self-hosted runners, which is why Docker is slow there.",
+        "The CI runs on self-hosted runners",
+    ),
+    ("You can't use sudo here: the container is rootless.", "The container is rootless"),
+    ("Marta owns the design system.", "Marta owns the design system"),
+    ("Our fiscal year starts in April. Adjust the quarter function.", "Our fiscal year starts in April"),
+    (
+        "the mobile app is built with Flutter btw, can you check the pubspec",
+        "The mobile app is built with Flutter",
+    ),
+    (
+        "Commit messages are in English and follow Conventional Commits.",
+        "Commit messages follow Conventional Commits",
+    ),
+    ("The cluster has 12 nodes and each node has 64 GB of RAM.", "The cluster has 12 nodes"),
+    ("I prefer tabs over spaces.", "I prefer tabs over spaces"),
+    ("We decided to keep the monorepo.", "We decided to keep the monorepo"),
+    (
+        "Feature flags come from LaunchDarkly; the key is in the vault.",
+        "Feature flags come from LaunchDarkly",
+    ),
+    ("Our domain is northwind.example and mail goes through Fastmail.", "Our domain is northwind.example"),
+    (
+        "Python 3.12 is the oldest version that we support.",
+        "Python 3.12 is the oldest version that we support",
+    ),
+    ("The build takes about 40 minutes, so run single tests only.", "The build takes about 40 minutes"),
+    ("Backups are kept for 30 days in an S3 bucket called acme-cold.", "Backups are kept for 30 days"),
+    ("The docs are written in AsciiDoc, don't create Markdown.", "The docs are written in AsciiDoc"),
+    ("No, the default branch is trunk. Try again.", "The default branch is trunk"),
+    ("Every service exposes its health at /livez.", "Every service exposes its health at /livez"),
+    ("Our licence is Apache-2.0 and that won't change.", "Our licence is Apache-2.0"),
+)
+HARMLESS = (
+    ("The build is reproducible", "The build is run on Buildkite"),
+    ("The database is PostgreSQL 16", "The database is backed up every night"),
+    ("The CLI is written in Rust", "The CLI is distributed through Homebrew"),
+    ("Deploys are automated", "Deploys are announced in #releases"),
+    ("The frontend uses React", "The frontend uses Tailwind"),
+    ("The maintainer is Alice Berger", "The maintainer is on holiday in August"),
+    ("Logs are shipped to Loki", "Logs are kept for 14 days"),
+    ("The staging cluster has 4 nodes", "The staging cluster has 256 GB of memory"),
+    ("The API returns JSON", "The API returns 429 when the limit is reached"),
+    ("Tests run in parallel", "Tests run on every push"),
+    ("The cache is in memory", "The cache is cleared at midnight"),
+    ("Our office is in Basel", "Our office is closed on Fridays"),
+    ("The release branch is cut on Mondays", "The release branch is named release/next"),
+    ("I prefer short answers", "I prefer tabs over spaces"),
+    ("The worker reads from Kafka", "The worker reads at most 100 messages at once"),
+    ("The staging port is 5433", "The production port is 5432"),
+    ("The documentation is in docs/", "The documentation is in English"),
+    ("Migrations are written by hand", "Migrations are reviewed by two people"),
+    ("The linter is ruff", "The formatter is black"),
+    ("Secrets live in Vault", "Secrets live no longer than 90 days"),
+    ("The mobile app supports Android 8", "The mobile app supports iOS 15"),
+    ("The design system is owned by Marta", "The design system is open source"),
+    ("The import job starts at 02:00", "The import job takes two hours"),
+    ("We use pnpm", "We use Docker Compose"),
+    ("The gateway is rate limited", "The gateway is behind Cloudflare"),
+    ("Marta owns the design system", "Marta owns the icon set"),
+    ("The SDK has no dependencies", "The SDK has 95 % coverage"),
+    ("Use uv for virtual environments", "Use uv in CI"),
+    ("The main queue is durable", "The dead-letter queue is empty"),
+    ("Pull requests need one approval", "Pull requests are squashed"),
+)
+CLASHING = (
+    ("The staging port is 5433", "The staging port is 6001"),
+    ("The database is PostgreSQL", "The database is MySQL"),
+    ("Deploys go out on Tuesdays", "Deploys go out on Thursdays"),
+    ("The maintainer is Alice Berger", "The maintainer is Tom Ruiz"),
+    ("The API is public", "The API is private"),
+    ("We use pnpm as the package manager", "We use yarn as the package manager"),
+    ("The default branch is main", "The default branch is trunk"),
+    ("Backups are kept for 30 days", "Backups are kept for 90 days"),
+    ("The CLI is written in Rust", "The CLI is written in Go"),
+    ("The legacy importer is frozen", "The legacy importer is not frozen"),
+    ("The office is in Basel", "The office is in Zurich"),
+    ("The cluster has 12 nodes", "The cluster has 16 nodes"),
+    ("The test runner is vitest", "The test runner is jest"),
+    ("Feature flags come from LaunchDarkly", "Feature flags come from Unleash"),
+    ("The rate limit is 600 requests a minute", "The rate limit is 100 requests a minute"),
+    ("Our licence is Apache-2.0", "Our licence is MIT"),
+    ("The docs are written in AsciiDoc", "The docs are written in Markdown"),
+    ("Python 3.12 is required", "Python 3.10 is required"),
+    ("Marta owns the design system", "Jonas owns the design system"),
+    ("The fiscal year starts in April", "The fiscal year starts in January"),
+    ("The build takes 40 minutes", "The build takes 10 minutes"),
+    ("Sessions expire after one hour", "Sessions expire after eight hours"),
+    ("The frontend lives in apps/web", "The frontend lives in packages/ui"),
+    ("Telemetry is enabled by default", "Telemetry is disabled by default"),
+    ("The SDK is thread-safe", "The SDK isn't thread-safe"),
+    ("Logs are kept for 14 days", "Logs are kept for one year"),
+    ("The primary region is eu-central-1", "The primary region is us-east-1"),
+    ("Payments are handled by Stripe", "Payments are handled by Adyen"),
+    ("I live in Zurich", "I live in Vienna"),
+    ("Commit messages are in English", "Commit messages are in German"),
+)
