@@ -102,6 +102,22 @@ def policies_page(generated: str) -> str:
     )
 
 
+def plain_schema(policy: RunMemoryPolicy | RetentionPolicy) -> dict[str, JsonValue]:
+    """The same as a JSON schema."""
+    return {"properties": {name: _field(name, value) for name, value in policy_to_plain(policy).items()}}
+
+
+def _field(name: str, value: JsonValue) -> dict[str, JsonValue]:
+    about = _TEXTS[name]
+    described: dict[str, JsonValue] = {"description": f"{about[0].upper()}{about[1:]}."}
+    if isinstance(value, str):
+        return {**described, "enum": [each.value for each in SearchVisibility]}
+    if isinstance(value, bool):
+        return described
+    least, most = RANGES[name]
+    return {**described, "minimum": least, "maximum": most}
+
+
 def _table(policy: RunMemoryPolicy | RetentionPolicy) -> str:
     rows = [
         f"| `{name}` | `{_default(value)}` | {_allowed(name, value)} | {_TEXTS[name]} |"

@@ -5,6 +5,7 @@ from typing import Any
 
 from runlore.domain import limits
 from runlore.domain.policies.learning_policy import Action
+from runlore.domain.policies.policy import PolicyName, RetentionPolicy, RunMemoryPolicy
 from runlore.domain.policies.policy_fields import LEARNING, PROMPT_KIND_NAMES, RULE
 from runlore.domain.policies.policy_shapes import (
     MODEL,
@@ -19,8 +20,10 @@ from runlore.domain.policies.policy_shapes import (
     Whole,
     WordChoice,
 )
+from runlore.domain.policies.skills_policy import SKILLS
 from runlore.domain.record import JsonValue
 from runlore.domain.scope import WORKSPACE_ID, ScopeKind
+from scripts.policies_page import plain_schema
 
 NOT_IN_THE_SCHEMA = (
     "rule names, and quarantined names, are different also when case is ignored",
@@ -57,6 +60,16 @@ def learning_policy_schema() -> dict[str, JsonValue]:
         "title": "Runlore's learning policy",
         "description": "What is captured, what automation may do with candidates, and what prompts get.",
         **schema_of(LEARNING),
+    }
+
+
+def policy_schemas() -> dict[str, JsonValue]:
+    """What the console's forms say of the fields of each policy."""
+    return {
+        PolicyName.LEARNING: schema_of(LEARNING),
+        PolicyName.SKILLS: schema_of(SKILLS),
+        PolicyName.RUN_MEMORY: plain_schema(RunMemoryPolicy()),
+        PolicyName.RETENTION: plain_schema(RetentionPolicy()),
     }
 
 

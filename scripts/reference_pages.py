@@ -46,7 +46,7 @@ from scripts.metrics_page import metrics_page
 from scripts.pipeline_page import pipeline_page
 from scripts.policies_page import policies_page
 from scripts.policy_page import policy_page
-from scripts.policy_schema import learning_policy_schema
+from scripts.policy_schema import learning_policy_schema, policy_schemas
 from scripts.taint_page import taint_page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,7 +92,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "events.md": events_page(GENERATED),
         REFERENCE / "policies.md": policies_page(GENERATED),
         REFERENCE / "learning-policy.schema.json": json.dumps(learning_policy_schema(), indent=2) + "\n",
-        CONSOLE / "policy.schema.json": json.dumps(learning_policy_schema()) + "\n",
+        CONSOLE / "policies.schema.json": json.dumps(policy_schemas()) + "\n",
     }
 
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -49,6 +49,7 @@ class SaidProvider:
         self.signed_with: dict[str, Any] = {"key": self.key, "algorithm": "RS256", "headers": {"kid": "k1"}}
         self.answers: dict[str, tuple[int, Any]] = {}
         self.asked: list[tuple[str, dict[str, str], str]] = []
+        self.arrived = threading.Semaphore(0)
         self.held = threading.Event()
         self.held.set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -95,6 +96,7 @@ class SaidProvider:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                provider.arrived.release()
                 provider.held.wait()
                 length = int(self.headers.get("Content-Length", 0))
                 form = dict(parse_qsl(self.rfile.read(length).decode()))
@@ -104,7 +106,8 @@ class SaidProvider:
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body)
+                with suppress(ConnectionError):
+                    self.wfile.write(body)
 
             def do_POST(self) -> None:
                 self.do_GET()

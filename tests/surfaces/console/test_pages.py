@@ -22,6 +22,8 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDTHS = (360, 1280, 2560)
 # What a screen reader and the eye need of a page, and in a line each what is wrong with it.
 AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text()
+# Tables that are wider than their place: on a phone nobody would find what is cut off.
+CUT = "all => all.filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText)"
 FAULTS = """async () => (await axe.run()).violations.map(
     ({id, help, nodes}) => `${id}: ${help}: ${nodes.slice(0, 3).map(({html}) => html.slice(0, 160))}`)"""
 
@@ -71,6 +73,7 @@ def test_every_page_is_whole_and_can_be_read_by_everybody(
                 walk.page.set_viewport_size({"width": width, "height": 900})
                 assert not walk.page.evaluate(FAULTS), (place, width)
                 walk.check()
+                assert not walk.page.locator(".wide").evaluate_all(CUT), (place, width)
 
 
 def test_what_is_wrong_with_a_page_is_seen(chromium: Browser) -> None:

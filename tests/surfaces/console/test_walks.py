@@ -87,6 +87,9 @@ def test_a_run_is_followed_and_what_it_asks_is_answered(chromium: Browser, embed
         expect(page.locator(".timeline")).to_contain_text("You use port 8080.")
         api.post(path_of("v1", "runs", "talk-1", "finish"), {"status": "completed"})
         expect(page.locator(".badges")).to_contain_text("completed")
+        events_at = page.locator(".timeline > li").evaluate_all("all => all.map((each) => each.offsetLeft)")
+        assert len(events_at) > 2
+        assert len(set(events_at)) == 1, "an event stands beside the others"
 
 
 @pytest.mark.req("CON-3")
@@ -230,4 +233,24 @@ def test_a_policy_is_tried_put_and_rolled_back(chromium: Browser, embedded_serve
         page.get_by_role("button", name="Go back to it").click()
         expect(page.get_by_text("Revision 3", exact=True)).to_be_visible()
         expect(page.get_by_label("default action")).to_have_value("reject")
+        walk.go("policy/retention")
+        expect(page.get_by_text("How long the words of journals are kept.")).to_be_visible()
     assert api.get("/v1/policies/learning")["policy"]["publication"]["default_action"] == "reject"
+
+
+@pytest.mark.req("CON-5")
+def test_the_overview_tells_what_was_learned_asked_and_how_fast(
+    chromium: Browser, embedded_served: Api
+) -> None:
+    api = embedded_served
+    publish(api, say(api, "The staging port is 8080"))
+    open_run(api, "talk", "talk-1", "Which staging port do we use?")
+    with walking(chromium, api) as walk:
+        page = walk.page
+        walk.go("overview")
+        expect(page.locator(".figures")).to_contain_text("learned this week1")
+        expect(page.locator(".panel", has_text="What memory is worth")).to_contain_text(
+            "The staging port is 8080"
+        )
+        answered = page.locator(".panel", has_text="How fast it answers").locator("tbody tr")
+        expect(answered.filter(has_text="GET /v1/inbox")).to_contain_text(re.compile(r"[1-9]\d*.* ms.* ms"))

@@ -70,6 +70,7 @@ async function send(method, at, { query, body, signal, keepalive } = {}) {
 }
 
 const read = async (answer) => (await answer).json();
+export const text = async (at) => (await send("GET", at)).text();
 export const get = (at, query, signal) => read(send("GET", at, { query, signal }));
 export const post = (at, body = {}, more = {}) => read(send("POST", at, { body, ...more }));
 export const put = (at, body) => read(send("PUT", at, { body }));

@@ -1,7 +1,7 @@
 // The frame: login, navigation, keys, and the one place that says what went well or wrong.
 
 import * as api from "./api.js";
-import { button, fill, h, number, said } from "./dom.js";
+import { button, fill, h, number, problemText, said } from "./dom.js";
 import { loginView, takeReturned } from "./login.js";
 
 const VIEWS = [
@@ -24,8 +24,7 @@ export function tell(text, kind = "good") {
 /** What went wrong, in the words of the daemon: what, why, and what to do. */
 export function tellProblem(problem, before = "") {
   if (problem.name === "AbortError" || problem.status === 401) return;
-  const code = problem.code ? ` [${problem.code}]` : "";
-  tell([before, problem.message, code, problem.hint ? ` ${problem.hint}` : ""].filter(Boolean).join(""), "bad");
+  tell(before + problemText(problem), "bad");
 }
 
 /** Run an act, and say how it went; the answer, or undefined where it failed. */
@@ -46,7 +45,7 @@ export function confirm(title, inside, word, kind = "danger") {
     const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => { dialog.remove(); resolve(dialog.returnValue === "yes"); } },
       h("h2", { id: "dialog-title" }, title), inside,
       h("div", { class: "acts" },
-        button("Cancel", () => dialog.close("no")),
+        button(word ? "Cancel" : "Close", () => dialog.close("no")),
         word ? button(word, () => dialog.close("yes"), { class: kind }) : null));
     document.body.append(dialog);
     dialog.showModal();
@@ -119,7 +118,7 @@ async function draw() {
     if (mine !== drawn) return;
     current = (await show(place, rest)) ?? {};
   } catch (problem) {
-    if (mine === drawn) { fill(place, h("h1", {}, view[1])); tellProblem(problem); }
+    if (mine === drawn) fill(place, h("h1", {}, view[1]), h("p", { class: "outside", role: "alert" }, said(problemText(problem))), h("p", {}, link("Back", view[0])));
   }
 }
 

@@ -83,6 +83,12 @@ export function highlighted(text, words) {
     reveal(text.slice(0, at), true), h("mark", {}, reveal(text.slice(at, end), true)), reveal(text.slice(end), true));
 }
 
+/** A refusal of the daemon as sentences; a name that stands in front stays as it is written. */
+export function problemText({ message, hint, code }) {
+  const sentence = (text) => `${/^[a-z]+[ ,]/.test(text) ? text[0].toUpperCase() + text.slice(1) : text}${/[.!?]$/.test(text) ? "" : "."}`;
+  return [message, hint].filter(Boolean).map(sentence).join(" ") + (code ? ` [${code}]` : "");
+}
+
 export const words = (key) => String(key).replaceAll("_", " ");
 export const number = (value) => Number(value).toLocaleString("en");
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${Number(count) === 1 ? one : many}`;
@@ -117,11 +123,13 @@ export function fold(title, ...inside) {
   return h("details", {}, h("summary", {}, title), ...inside);
 }
 
-export function table(heads, rows, { numbers = [] } = {}) {
+/** Where there is little room each row stands for itself, with its heads beside its cells. */
+export function table(heads, rows, { numbers = [], label = "table" } = {}) {
   const of = (at) => (numbers.includes(at) ? { class: "number" } : {});
-  return h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "table" }, h("table", {},
+  const isStacked = heads.length - numbers.length > 1;
+  return h("div", { class: isStacked ? "wide stacked" : "wide", tabindex: "0", role: "group", "aria-label": label }, h("table", {},
     h("thead", {}, h("tr", {}, heads.map((name, at) => (name ? h("th", { scope: "col", ...of(at) }, name) : h("td", {}))))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, at) => h("td", of(at), cell)))))));
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, at) => h("td", { "data-head": heads[at], ...of(at) }, cell)))))));
 }
 
 export const json = (value) => h("pre", { class: "json", tabindex: "0" }, said(JSON.stringify(value, null, 2), { lines: true }));

@@ -197,11 +197,11 @@ class Inbox {
   async readItem(item, signal) {
     if (item.kind === "suggestion") {
       const told = await api.get(api.path("skill-suggestions", item.id), {}, signal);
-      fill(this.head, suggestionCard(told, { titled: true }));
+      fill(this.head, suggestionCard(told, { titled: true, isOutsideTold: true }));
     } else if (item.kind === "approval") {
       const asked = await api.get(api.path("approvals", item.id), {}, signal);
-      fill(this.head, h("h2", { class: "claim" }, said(asked.question || asked.tool, { lines: true })),
-        asked.why ? h("p", { class: "why" }, said(asked.why)) : null, h("p", { class: "why" }, said(item.why), " ", link("the run", "sessions", asked.session_id, asked.run_id)),
+      fill(this.head, h("h2", { class: "claim" }, asked.question ? said(asked.question, { lines: true }) : ["It asks to call ", said(asked.tool)]),
+        asked.why ? h("p", { class: "why" }, said(asked.why)) : null, h("p", { class: "why" }, said(item.why), " · ", link("Look at the run", "sessions", asked.session_id, asked.run_id)),
         Object.keys(asked.arguments).length ? json(asked.arguments) : null);
     } else if (isRecord(item)) {
       const record = await api.get(api.path("memory", "records", item.id), {}, signal);
@@ -215,7 +215,7 @@ class Inbox {
   about(record) {
     const review = record.automation_review;
     return h("div", {}, facts([
-      ["What", words(record.kind)], ["Where it holds", said(scopeText(record.scope))], ["Sure to", `${record.confidence} of 100`],
+      ["What", words(record.kind)], ["Where it holds", said(scopeText(record.scope))], ["Confidence", `${record.confidence} of 100`],
       ["Said by", said(record.source.agent ?? record.created_by)], ["When", when(record.created_at)], ["Record", link(record.record_id, "memory", record.record_id)],
     ]), review ? h("p", { class: "verdict" }, h("b", {}, `The policy: ${words(review.action)}. `), said(review.reason),
       review.judge ? [h("br"), h("b", {}, "The judge: "), said(review.judge.failure || review.judge.reason)] : null) : null);

@@ -1,7 +1,7 @@
 // The way in: with a link of `runlore console`, at a provider of OpenID Connect, or with an operator's token.
 
 import { beginOpenId, finishOpenId, logIn, openIdLabel, session } from "./api.js";
-import { button, field, fill, h, said } from "./dom.js";
+import { button, field, fill, h, problemText, said } from "./dom.js";
 
 /** What a provider sent along when it sent somebody back here; the address line keeps nothing of it. */
 export function takeReturned() {
@@ -26,7 +26,7 @@ export function loginView(app, { code, returned }, done) {
       // An old link, or a login that somebody else began, is no reason to throw somebody out who is in.
       if ((code || returned) && session.isOpen) return true;
       submit.disabled = false;
-      fill(error, `${problem.message}. ${problem.hint ?? ""}`);
+      fill(error, problemText(problem));
       return false;
     }
   };
@@ -40,9 +40,11 @@ export function loginView(app, { code, returned }, done) {
   fill(app, h("main", { id: "main", class: "login" }, h("div", { class: "card" }, form)));
   openIdLabel().then((label) => {
     if (!label) return;
-    fill(provider, button(["Log in with ", said(label)], () => attempt(beginOpenId), { class: "first" }));
+    const go = button(["Log in with ", said(label)], () => attempt(beginOpenId), { class: "first" });
+    fill(provider, go);
     submit.classList.remove("first");
     provider.hidden = false;
+    if (!secret.value && document.activeElement === secret) go.focus();
   });
   if (code) enter(() => logIn({ code }));
   else if (returned?.error) fill(error, "The provider has not let you in: ", said(returned.error_description || returned.error, { max: 300 }));

@@ -7,6 +7,10 @@ import { badge, button, choice, empty, facts, field, fill, fold, h, json, number
 const LAYERS = [["", "all that prompts use"], ["profile", "profile"], ["semantic", "semantic"], ["procedural", "procedural"], ["episodic", "episodic"], ["working", "working"]];
 const STATES = [["", "in use"], ["constrained", "waiting"], ["superseded", "replaced"], ["tombstoned", "removed"]];
 const STATE_WORDS = { constrained: "waiting", active: "in use", superseded: "replaced", tombstoned: "removed" };
+const MOVES = {
+  propose: "proposed", write: "written", amend: "changed", confirm: "taken into use", reject: "turned down", duplicate: "found to say the same",
+  supersede: "replaced", restore: "used again", rollback: "taken back", revoke: "revoked", clear: "cleared", expire: "expired", forget: "forgotten",
+};
 const PARTS = [["exact", "c3"], ["summary", "c1"], ["metadata", "c2"], ["meaning", "c4"], ["state", "c0"], ["recency", "c0"]];
 const DAYS_BACK = 90;
 const RUNS_READ = 50;
@@ -26,7 +30,7 @@ async function showSearch(place) {
   const scope = h("input", { type: "text", value: last.scope, placeholder: "project:atlas", autocomplete: "off", spellcheck: "false" });
   const back = h("input", { type: "range", min: 0, max: DAYS_BACK, step: 1, value: last.back });
   const moment = h("output", {});
-  const found = h("div", { "aria-live": "polite" });
+  const found = h("div", { "aria-live": "polite" }, h("p", { class: "none" }, "Loading…"));
   let reading;
   const asOf = () => {
     const days = Number(back.value);
@@ -101,8 +105,8 @@ function about(record) {
   return facts([
     ["State", badge(STATE_WORDS[record.state], record.state === "active" ? "" : "plain")], ["Kind", words(record.kind)], ["Layer", record.layer],
     ["Where it holds", said(scopeText(record.scope))], ["Tier", record.publish_tier], ["Verified", words(record.verification_status)],
-    ["Sure to", `${record.confidence} of 100`], ["Said by", said(record.source.agent ?? record.created_by)], ["Decided by", record.policy_actor ? said(record.policy_actor) : null],
-    ["Helped, wrong", `${record.feedback.helped}, ${record.feedback.wrong}`], ["Expires", record.expires_at ? when(record.expires_at) : null],
+    ["Confidence", `${record.confidence} of 100`], ["Said by", said(record.source.agent ?? record.created_by)], ["Decided by", record.policy_actor ? said(record.policy_actor) : null],
+    ["Feedback", `${record.feedback.helped} helped, ${record.feedback.wrong} wrong`], ["Expires", record.expires_at ? when(record.expires_at) : null],
     ["From outside", record.provenance.sources.length ? said(record.provenance.sources.join(", ")) : null], ["The policy", review ? said(`${words(review.action)}: ${review.reason}`) : null],
     ["The judge", review?.judge ? said(review.judge.failure || review.judge.reason) : null]]);
 }
@@ -134,7 +138,7 @@ export async function forget(id) {
 
 function event(each) {
   const changes = Object.entries(each.changes).filter(([name]) => !["revision", "record_id"].includes(name));
-  return h("li", {}, h("b", {}, words(each.move)), " ", h("span", { class: "where" }, "by ", said(each.actor), " · ", when(each.at)),
+  return h("li", {}, h("b", {}, MOVES[each.move] ?? words(each.move)), " ", h("span", { class: "where" }, "by ", said(each.actor), " · ", when(each.at)),
     each.reason ? h("p", {}, said(each.reason)) : null,
     each.from_state ? h("p", { class: "where" }, changes.slice(0, 8).map(([name]) => words(name)).join(", ")) : null,
     fold("What changed", json(Object.fromEntries(changes))));

@@ -7,6 +7,7 @@ import { badge, bars, button, empty, fill, h, number, panel, plural, said, table
 const DAYS = 14;
 const DAY_MS = 86_400_000;
 const SHOWN = 8;
+const CALLS_SHOWN = 5;
 
 export async function show(place) {
   const page = { counted: (counts) => { if (waits) waits.textContent = number(total(counts)); } };
@@ -32,6 +33,7 @@ export async function show(place) {
         panel("Said again", repeats.items.length ? h("ul", { class: "plain" }, repeats.items.map((each) => h("li", {}, said(each.text, { max: 200 }), " ", h("small", { class: "none" }, `in ${plural(each.sessions, "session")}, ${each.kept}`)))) : empty("Nobody has had to say anything twice.")),
         panel("Records", bars(Object.entries(status.records).map(([layer, counts]) => [layer, counts.active, "c1"]))),
         panel("Agents", agents(status.agents)),
+        panel("How fast it answers", latency(await api.text("/metrics"))),
         panel("Background work", queues(status.jobs)),
         panel("Health", health(status))));
   };
@@ -87,6 +89,22 @@ function queues(jobs) {
   const busy = Object.entries(jobs).filter(([, counts]) => counts.waiting + counts.leased + counts.dead > 0);
   if (!busy.length) return empty("Nothing waits.");
   return table(["Work", "Waits", "Runs", "Given up"], busy.map(([name, counts]) => [words(name), number(counts.waiting), number(counts.leased), counts.dead ? badge(number(counts.dead), "bad") : "0"]), { numbers: [1, 2, 3] });
+}
+
+const BUCKET = /^runlore_http_request_seconds_bucket\{le="([^"]+)",method="(\w+)",route="([^"]+)"\} (\S+)/gm;
+
+/** Of the calls that are made most: within how long half of them, and 95 of 100, were answered since the start. */
+function latency(metrics) {
+  const calls = new Map();
+  for (const [, bound, method, route, count] of metrics.matchAll(BUCKET)) {
+    const name = `${method} ${route}`;
+    calls.set(name, [...(calls.get(name) ?? []), [Number(bound.replace("+Inf", "Infinity")), Number(count)]]);
+  }
+  const rows = [...calls].filter(([name]) => !name.endsWith("(none)")).map(([name, buckets]) => [name, buckets.at(-1)[1], (share) => buckets.find(([, count]) => count >= share * buckets.at(-1)[1])[0]])
+    .filter(([, count]) => count).sort(([, one], [, other]) => other - one).slice(0, CALLS_SHOWN);
+  const told = (seconds) => (seconds === Infinity ? "longer" : `${number(seconds * 1_000)} ms`);
+  return rows.length ? [h("p", { class: "none" }, "Since the daemon started; half of the calls, and 95 of 100, were answered within:"), table(["Call", "Times", "Half", "95 %"], rows.map(([name, count, within]) => [h("code", {}, name), number(count), told(within(0.5)), told(within(0.95))]), { numbers: [1, 2, 3] })]
+    : empty("Nothing has been asked since the start.");
 }
 
 function health(status) {

@@ -9,7 +9,7 @@ const NAMES = ["learning", "run-memory", "retention", "skills"];
 const TRIED = 100;
 
 export async function show(place, [name = "learning"]) {
-  const body = h("div", { class: "view" });
+  const body = h("div", { class: "view" }, h("p", { class: "none" }, "Loading…"));
   fill(place, h("h1", {}, "Policy"),
     h("nav", { class: "tabs", "aria-label": "Policies" }, NAMES.map((each) => h("a", { href: `#/policy/${each}`, "aria-current": each === name ? "page" : null }, words(each)))), body);
   await edit(body, NAMES.includes(name) ? name : "learning");
@@ -17,9 +17,8 @@ export async function show(place, [name = "learning"]) {
 
 async function edit(body, name) {
   const at = api.path("policies", name);
-  const [told, history, schema] = await Promise.all([api.get(at), api.get(`${at}/history`),
-    name === "learning" ? fetch("/console/policy.schema.json").then((answer) => answer.json()) : Promise.resolve({})]);
-  const form = new Form(told.policy, schema);
+  const [told, history, schemas] = await Promise.all([api.get(at), api.get(`${at}/history`), fetch("/console/policies.schema.json").then((answer) => answer.json())]);
+  const form = new Form(told.policy, schemas[name]);
   const trial = h("div", { "aria-live": "polite" });
   const read = () => {
     form.clear();

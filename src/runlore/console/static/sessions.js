@@ -14,21 +14,22 @@ export async function show(place, [sessionId, runId]) {
 }
 
 async function showList(place) {
-  const list = h("tbody", {});
-  const more = button("Read more", () => read(), { class: "more", hidden: true });
+  const rows = [];
+  const list = h("section", { class: "panel" }, h("p", { class: "none" }, "Loading…"));
+  const more = button("Read more", () => attempt(read), { class: "more", hidden: true });
   let cursor;
   const read = async () => {
     const page = await api.get("/v1/sessions", { limit: 50, cursor });
     cursor = page.next_cursor;
     more.hidden = !cursor;
-    list.append(...page.items.map((each) => h("tr", {},
-      h("td", {}, link(each.title.slice(0, 120) || each.session_id, "sessions", each.session_id), each.private ? badge("private", "plain") : null),
-      h("td", {}, said(each.agent ?? "-")), h("td", {}, said(each.project_ids.join(", ") || "-")), h("td", {}, when(each.active_at)), h("td", {}, each.ended_at ? "ended" : "open"))));
+    rows.push(...page.items.map((each) => [
+      [link(each.title.slice(0, 120) || each.session_id, "sessions", each.session_id), each.private ? [" ", badge("private", "plain")] : null],
+      said(each.agent ?? "-"), said(each.project_ids.join(", ") || "-"), when(each.active_at), each.ended_at ? "ended" : "open"]));
+    fill(list, rows.length ? table(["Session", "Agent", "Projects", "Last active", "State"], rows, { label: "Sessions" })
+      : empty("No agent has reported a session yet. `runlore connect` connects one."));
   };
-  fill(place, h("h1", {}, "Sessions"), h("section", { class: "panel wide", tabindex: "0", "aria-label": "Sessions" }, h("table", {},
-    h("thead", {}, h("tr", {}, ["Session", "Agent", "Projects", "Last active", "State"].map((each) => h("th", { scope: "col" }, each)))), list)), more);
+  fill(place, h("h1", {}, "Sessions"), list, more);
   await read();
-  if (!list.children.length) fill(place, h("h1", {}, "Sessions"), empty("No agent has reported a session yet. `runlore connect` connects one."));
 }
 
 async function showSession(place, id) {
@@ -151,7 +152,7 @@ function happened(event) {
   const isFailed = body.is_error || (body.exit_code ?? 0) !== 0;
   const text = body.text ?? body.output;
   const about = [body.name, body.exit_code !== undefined && body.exit_code !== null ? `exit ${body.exit_code}` : null, body.status, body.source].filter(Boolean).join(" · ");
-  return h("li", { class: `${event.type} ${isFailed ? "failed" : ""}` }, h("b", {}, words(event.type)), " ", h("span", { class: "where" }, `${event.number} · `, when(event.at)), about ? h("p", {}, said(about, { max: 500 })) : null,
+  return h("li", { class: `is-${event.type} ${isFailed ? "is-failed" : ""}` }, h("b", {}, words(event.type)), " ", h("span", { class: "where" }, `${event.number} · `, when(event.at)), about ? h("p", {}, said(about, { max: 500 })) : null,
     text ? (event.type === "tool_result" ? h("pre", { tabindex: "0" }, said(text, { lines: true })) : h("p", {}, said(text, { lines: true }))) : null,
     body.arguments ? h("pre", { tabindex: "0" }, said(typeof body.arguments.command === "string" ? body.arguments.command : JSON.stringify(body.arguments, null, 2), { lines: true })) : null);
 }

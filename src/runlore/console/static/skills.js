@@ -9,7 +9,7 @@ const TABS = [["suggestions", "Suggestions"], ["library", "Library"], ["rollout"
 const STEPS = [["draft", "verified"], ["verified", "canary"], ["canary", "active"], ["active", null], ["revoked", null]];
 
 export async function show(place, [tab = "suggestions", name]) {
-  const body = h("div", { class: "view" });
+  const body = h("div", { class: "view" }, h("p", { class: "none" }, "Loading…"));
   const shown = { suggestions, library, rollout, curation }[tab] ?? suggestions;
   fill(place, h("h1", {}, "Skills"),
     h("nav", { class: "tabs", "aria-label": "Skills" }, TABS.map(([key, text]) => h("a", { href: `#/skills/${key}`, "aria-current": key === tab ? "page" : null }, text))), body);
@@ -57,7 +57,7 @@ async function skill(body, name) {
   const act = (text, run, done, kind) => button(text, async () => { if (await attempt(run, done)) skill(body, told.skill_id); }, { class: kind ?? "" });
   fill(body, h("p", {}, link("← Library", "skills", "library")), h("h2", { class: "name" }, said(told.name)), h("p", {}, said(told.description)),
     facts([["State", badge(told.state, told.state === "active" ? "" : "plain")], ["From", words(told.origin)], ["Quality", told.quality], ["Version", said(told.version)], ["Used", plural(told.usage.times, "time")],
-      ["Went well, did not", `${told.usage.succeeded}, ${told.usage.failed}`], ["Topics", said(told.topics.join(", "))], ["From outside", told.provenance.sources.length ? said(told.provenance.sources.join(", ")) : null]]),
+      ["How that went", told.usage.times ? `${told.usage.succeeded} well, ${told.usage.failed} not` : "-"], ["Topics", said(told.topics.join(", "))], ["From outside", told.provenance.sources.length ? said(told.provenance.sources.join(", ")) : null]]),
     h("div", { class: "acts" },
       told.provenance.needs_review ? act("I have read it: accept it", () => api.post(`${at}/accept`), "Accepted.", "first") : null,
       told.state === "active" && told.quality === "draft" ? act("Promote it", () => api.post(`${at}/promote`), "Promoted.") : null,

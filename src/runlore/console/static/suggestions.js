@@ -3,7 +3,7 @@
 import { link } from "./app.js";
 import { badge, facts, fold, h, plural, said, words } from "./dom.js";
 
-export function suggestionCard(told, { titled = false } = {}) {
+export function suggestionCard(told, { titled = false, isOutsideTold = false } = {}) {
   const { provenance } = told;
   return h("div", { class: "suggestion" },
     h("div", { class: "cardhead" }, h(titled ? "h2" : "h3", { class: "name" }, said(told.name)), ring(told.score)),
@@ -12,7 +12,7 @@ export function suggestionCard(told, { titled = false } = {}) {
     h("p", {}, said(told.description)),
     told.commands.length ? h("ol", { class: "commands" }, told.commands.map((each) => h("li", {}, h("pre", {}, said(each, { lines: true }))))) : null,
     told.parameters.length ? facts(told.parameters.map((each) => [said(each.name ?? ""), said((each.values ?? each.examples ?? []).join(", ") || JSON.stringify(each))])) : null,
-    provenance.sources.length ? h("div", { class: "outside" }, h("b", {}, "It was read from outside: "), said(provenance.sources.join(", "))) : null,
+    provenance.sources.length && !isOutsideTold ? h("div", { class: "outside" }, h("b", {}, "It was read from outside: "), said(provenance.sources.join(", "))) : null,
     h("div", { class: "columns" },
       h("div", {}, h("h4", {}, "Why this score"), h("ul", { class: "why" }, told.score_parts.map((part) => h("li", {},
         h("b", { class: part.points < 0 ? "down" : "up" }, part.points < 0 ? part.points : `+${part.points}`), said(part.reason))))),
