@@ -12,7 +12,7 @@ from runlore.domain.languages.detection import language_of
 from runlore.domain.languages.language import Cue
 from runlore.domain.lazy import dataclass
 from runlore.domain.prompts.projection import Receipt, SectionName
-from runlore.domain.record import WORTH, Move, Record, RecordId, State
+from runlore.domain.record import STANDING_KINDS, WORTH, Move, Record, RecordId, State
 from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.records.feedback import FeedbackVerdict, verdict_of
 from runlore.domain.run import Run, RunId
@@ -121,10 +121,14 @@ def _list_sure(collections: Collections, sure: Mapping[str, Effect]) -> Iterator
     records = collections.records.get_many([RecordId(each) for each in sure])
     for source_id, effect in sorted(sure.items()):
         record = records.get(RecordId(source_id))
-        if record is not None and not (record.standing and effect.worth is Worth.HELPS):
+        if record is not None and (effect.worth is Worth.HARMS or _may_stand(record)):
             yield _Finding(record=record, sentence=effect.sentence)
         elif record is None and effect.worth is Worth.HARMS:
             yield from _tell_of_skill(collections, SkillId(source_id), effect.sentence)
+
+
+def _may_stand(record: Record) -> bool:
+    return record.kind in STANDING_KINDS and not record.standing
 
 
 def _list_failing(collections: Collections) -> Iterator[_Finding]:

@@ -118,6 +118,37 @@ def test_what_harms_is_found_by_how_runs_go_without_it(world: World) -> None:
     assert world.operator.inbox(ops.InboxRequest()).items == ()
 
 
+@pytest.mark.req("VAL-4")
+def test_what_helps_is_offered_as_a_standing_rule_where_it_may_be_one(world: World) -> None:
+    world.session()
+    fact = learn(world, "The invoice import reads its files from inbox/invoices")
+    rule = learn(
+        world, preference("invoices", "import them at night", scope=WORKSPACE, created_at=world.clock.now())
+    )
+    hold_back(world, 50)
+    for number in range(300):
+        receipt = open_run(world, number, "When do we import the invoices, and where does it read its files?")
+        # Both help, each for itself.
+        lacking = len({fact.record_id, rule.record_id} & receipt.held_back)
+        status = (RunStatus.COMPLETED, RunStatus.INTERRUPTED, RunStatus.FAILED)[lacking]
+        world.operator.finish_run(ops.RunEnd(run_id=receipt.run_id, status=status))
+        world.clock.advance(seconds=1)
+    world.clock.advance(days=2)
+    settle_outcomes(world.parts.store, world.clock.now(), limit=500)
+    answer = world.operator.value(ops.ValueRequest())
+    helpful = {item.record_id: item.word for item in answer.items}
+    assert helpful == dict.fromkeys((fact.record_id, rule.record_id), Worth.HELPS)
+
+    assert propose_by_worth(world.parts.store, world.clock.now()) == 1
+    [waiting] = world.operator.inbox(ops.InboxRequest()).items
+    assert (waiting.kind, waiting.id) == (ops.InboxKind.REVALIDATION, rule.record_id)
+    assert waiting.why.endswith(" without: let it stand in all?")
+    assert not world.operator.get_learning(rule.record_id).standing, "a person decides"
+    # Once it stands, nothing is asked any more.
+    world.operator.set_standing(ops.Decision(record_id=rule.record_id, standing=True))
+    assert propose_by_worth(world.parts.store, world.clock.now()) == 0
+
+
 @pytest.mark.req("VAL-1")
 def test_how_often_something_was_said_again_is_counted_daily_and_shown_in_status(world: World) -> None:
     for number, words in enumerate(("Please always make small commits", "Again: small commits please")):
