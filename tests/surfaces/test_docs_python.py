@@ -3,18 +3,38 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import runlore
+from runlore.config.settings import Settings
 from tests.console_blocks import blocks
 from tests.model_server import KEY, calls, model_server, says
+from tests.surfaces.api_client import serving
 
+# Embedded, and through a daemon on either database: `connect()` follows the environment.
+PLACES = ("embedded", "sqlite", "postgres")
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 
 
+@pytest.fixture(params=PLACES)
+def place(
+    request: pytest.FixtureRequest, clean_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    if request.param == "embedded":
+        yield
+        return
+    url = request.getfixturevalue("postgres_database") if request.param == "postgres" else None
+    with serving(Settings(state_root=str(clean_home / "runlore"), database_url=url)) as api:
+        monkeypatch.setenv("RUNLORE_URL", f"http://127.0.0.1:{api.port}")
+        monkeypatch.setenv("RUNLORE_TOKEN", api.secret)
+        yield
+
+
 @pytest.mark.req("INT-4")
+@pytest.mark.usefixtures("place")
 def test_every_example_runs_and_memory_reaches_the_model(tmp_path: Path) -> None:
     learned, rule = "Billing is deployed by the platform team", "We deploy the billing service on Fridays"
     put = "The platform team owns the billing service"

@@ -182,3 +182,28 @@ def test_a_session_of_the_agents_sdk_takes_one_request_and_only_grows(embedded: 
 
     with runlore.connect(home=str(embedded.home)) as lore, lore.run("desk", "one") as run:
         asyncio.run(work(run))
+
+
+def test_a_session_of_the_agents_sdk_goes_on_when_its_daemon_is_back(embedded: Runlore) -> None:
+    embedded.serve()
+    with runlore.connect(home=str(embedded.home)) as lore:
+        run = lore.run("desk", "When do we deploy?")
+        session = runlore.AgentsSession(run)
+
+        async def keep() -> None:
+            await session.add_items([*asks("When do we deploy?"), *CALLED])
+
+        embedded.text("down")
+        with pytest.raises(runlore.Unavailable):
+            asyncio.run(keep())
+        with pytest.raises(runlore.Unavailable):
+            asyncio.run(session.get_items())
+        embedded.serve()
+        asyncio.run(keep())
+        told = asyncio.run(session.get_items())
+        run.finish()
+    assert [item.get("role") or item["type"] for item in told] == [
+        *("user", "function_call", "function_call_output", "function_call", "function_call_output"),
+        "assistant",
+    ]
+    embedded.text("down")
