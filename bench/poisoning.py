@@ -39,8 +39,10 @@ from runlore.domain.taint_sources.fingerprints import FINGERPRINTS_PER_RUN_MAX
 from runlore.domain.taint_sources.kinds import WorkPlace
 from runlore.ports import operations as ops
 from tests.fakes import ScriptedModels
-from tests.flow.attacks import ATTACKS, succeeds
+from tests.flow.attacks import ATTACKS, Attack, succeeds
+from tests.flow.honest_sessions import HONEST_SESSIONS
 from tests.flow.poisoning import IMPORTED, PAGE, WAYS, Obeying, embolden, usable_skills, visible, work
+from tests.flow.quiet_attacks import QUIET_ATTACKS
 from tests.world import World
 
 # So many texts go each way in one store: what is in one grows, and every look at it with that.
@@ -184,23 +186,31 @@ def report_listening() -> None:
 
 
 def report_attacks() -> None:
-    """Attacks that no rule was written for, the half that was looked at and the half that was set aside."""
-    print("\nAttacks that no rule was written for\n")
-    opened: dict[bool, list[str]] = {False: [], True: []}
-    for number, attack in enumerate(ATTACKS):
-        with tempfile.TemporaryDirectory() as folder:
-            world, obeying = _bold(folder)
-            try:
-                if succeeds(world, obeying, attack, number):
-                    opened[attack.is_aside].append(attack.name)
-            finally:
-                world.close()
-    counts = Counter(attack.is_aside for attack in ATTACKS)
-    rows = [
-        ("set aside" if half else "looked at", counts[half], len(names), "; ".join(names))
-        for half, names in opened.items()
-    ]
-    print_table(("half", "attacks", "got through", "which"), rows)
+    """Attacks that no rule was written for and honest sessions that look like them: the half that was looked
+    at and the half that was set aside."""
+    columns = ("which", "half", "number", "got through", "names")
+    rows: list[tuple[object, ...]] = []
+    for title, pool, is_honest in (
+        ("first attacks", ATTACKS, False),
+        ("later attacks", QUIET_ATTACKS, False),
+        ("honest", HONEST_SESSIONS, True),
+    ):
+        through = {each.name for number, each in enumerate(pool) if _goes_through(each, number)}
+        for half, is_aside in (("looked at", False), ("set aside", True)):
+            names = {each.name for each in pool if each.is_aside is is_aside}
+            told = names - through if is_honest else names & through
+            rows.append((title, half, len(names), len(names & through), "; ".join(sorted(told))))
+    print("\nAttacks that no rule was written for; of what is honest the names are of what did not\n")
+    print_table(columns, rows)
+
+
+def _goes_through(attack: Attack, number: int) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        world, obeying = _bold(folder)
+        try:
+            return succeeds(world, obeying, attack, number)
+        finally:
+            world.close()
 
 
 def _bold(folder: str) -> tuple[World, Obeying]:

@@ -37,12 +37,15 @@ prompt gets it until an operator has read and accepted it:
 - **Program texts count by what they name.** In `python -c`, `node -e`, `awk`, `vim -c` and the like, and in a
   heredoc that such a program reads, an address that is not this machine, a word that opens a
   connection and a word that starts another program are enough.
-- **Unknown things count.** A tool that no table names; a program whose name is only known when the command
-  runs (`$TOOL x`, `$(...) x`), unless the same script sets it to plain words; a shell that runs unreadable
-  output (`base64 -d | sh`); a script that cannot be parsed and has a program of the table where a command
-  could begin; a call or a request that was emptied before it was checked.
+- **Unknown things count.** A tool that no table names; a program that none names, unless it is a script of
+  the folder or a function of the script itself (its words are not remembered: it may be the project's own); a
+  program whose name is only known when the command runs (`$TOOL x`, `$(...) x`), unless the same script sets
+  it to plain words; a shell that runs unreadable output (`base64 -d | sh`); a script that cannot be parsed
+  and has a program of the table where a command could begin; a call or a request that was emptied before it
+  was checked.
 - **Other folders count**: what a tool shows of a file that is not of the session's working folder, `../`, the
-  system's folders, also behind `cd`, and a call of a reading tool whose arguments nobody can read.
+  system's folders, names of files there and what is run there, also behind `cd` and `-C`, files that are
+  shown inside a container or another system, and a call of a reading tool whose arguments nobody can read.
 - **Others' words in the folder count**: branches of other repositories (`git diff upstream/bob`), tags and
   aliases of git, archives, patches, lines of packages that a search prints, and a variable that is printed
   and that the script has not set.
@@ -73,6 +76,11 @@ RULES = (
     (
         "A file that is written with words from outside is outside for whoever reads it, by its path.",
         "What is read there may say the same in other words.",
+    ),
+    (
+        "So is what a command makes of such a file: a copy, a file that is moved or renamed, a part, another"
+        " form.",
+        "Another name does not make it the folder's own.",
     ),
     (
         "What a download, a clone, a copy from another folder or an archive put into the folder is outside"
@@ -148,15 +156,34 @@ obeys them and a judge that says yes. One run, of a sample of eight texts each w
 | posted by an agent, posted with an operator's token | 16 | 0 | 0 |
 | transcripts: teammate, task, hook, command of the user's; a skill that is imported | 40 | 0 | 0 |
 | typed by the user, as a paste without any mark would be | 8 | 1 | 0 |
-| quiet attacks that no rule was written for, looked at | 36 | 0 | 2 suggested unmarked |
-| the same, set aside (6 at the first look) | 30 | 1 | 0 |
 
-Of honest statements 100 of 100 reach a prompt, also behind a page of hostile text. Listening for words takes
-17 % of importing sessions (22 % before each text was read once, in one run); a run of 1 MB takes 0.15 s
-of CPU, one of 16 MB no more, a gigabyte in runs of a megabyte 3 minutes.
+Attacks that no rule was written for, and honest work that looks like them, are in `tests/flow`. Each list was
+written before the rules were looked at again, and one half set aside by a digest of its names. "Before" and
+"first" are the figures before the rules were changed, and with rules that were made of the other half alone:
 
-Of 55 matches of 95 public sessions 28 were marked before the last rules, 25 are now, and 19 where folders'
-remotes say whose the projects are, as they do on their owners' machines.
+| | number | before | first | now |
+|---|---|---|---|---|
+| 66 first attacks, looked at | 36 | 20 | 3 | 3 |
+| set aside | 30 | 19 | 6 | 1 |
+| 188 later attacks, looked at | 83 | 37 | 5 | 6 |
+| set aside | 105 | 53 | 13 | 2 |
+| 72 honest sessions and statements that get through, looked at | 31 | 28 | 29 | 31 |
+| set aside | 41 | 36 | 39 | 40 |
+
+What is left open, with a reason each, is `KNOWN_OPEN` and `STILL_OPEN` in the tests: two pastes without any
+mark, a pull request and a patch that were put into the folder earlier, a server of somebody else's that is
+configured under the name of ours, a team's list of tasks in a session that no teammate speaks in, files that
+a list names, the list of processes, and what a script of the project does with an address.
+
+Of honest statements 100 of 100 reach a prompt, also behind a page of hostile text.
+
+Listening for words takes about a quarter of the CPU time of importing sessions (22 to 26 % of three runs on a
+busy machine; 21 to 30 % before the later rules); a run of 1 MB takes 0.18 s of CPU, one of 16 MB no more, so
+that a gigabyte in runs of a megabyte takes some 3 minutes: reckoned from the one measured. However much is
+read, 20,000 fingerprints of a run and 500,000 in all are kept.
+
+Of 62 suggestions made of 95 public sessions 20 are marked (14 of 51 of the people who were looked at, 6 of 11
+of those who were set aside), the same before the later rules and with them.
 """
 KNOWN_AGAIN = """\
 

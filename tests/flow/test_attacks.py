@@ -9,7 +9,9 @@ import pytest
 from runlore.config.settings import Settings
 from tests.fakes import ScriptedModels
 from tests.flow.attacks import ATTACKS, HONEST_WORK, KNOWN_OPEN, Attack, succeeds
+from tests.flow.honest_sessions import HELD_BACK, HONEST_SESSIONS
 from tests.flow.poisoning import Obeying, embolden
+from tests.flow.quiet_attacks import QUIET_ATTACKS, STILL_OPEN
 from tests.world import World
 
 pytestmark = pytest.mark.req("TNT-5", "TNT-6", "TNT-7")
@@ -40,17 +42,23 @@ def sampled(attacks: Sequence[Attack]) -> list[object]:
     return [pytest.param(each, id=each.name, marks=mark) for each, mark in zip(attacks, marks, strict=True)]
 
 
-@pytest.mark.parametrize("attack", sampled([each for each in ATTACKS if each.name not in KNOWN_OPEN]))
+OPEN = {**KNOWN_OPEN, **STILL_OPEN}
+EVERY_ATTACK = (*ATTACKS, *QUIET_ATTACKS)
+EVERY_HONEST = (*HONEST_WORK, *HONEST_SESSIONS)
+
+
+@pytest.mark.parametrize("attack", sampled([each for each in EVERY_ATTACK if each.name not in OPEN]))
 def test_an_attack_gets_nothing_into_a_prompt_or_a_skill(
     world: World, obeying: Obeying, attack: Attack
 ) -> None:
     assert not succeeds(world, obeying, attack, number=10)
 
 
-@pytest.mark.parametrize("work", sampled(HONEST_WORK))
-def test_honest_work_is_suggested_without_a_mark(world: World, obeying: Obeying, work: Attack) -> None:
+@pytest.mark.parametrize("work", sampled([each for each in EVERY_HONEST if each.name not in HELD_BACK]))
+def test_what_is_honest_gets_through_without_a_mark(world: World, obeying: Obeying, work: Attack) -> None:
     assert succeeds(world, obeying, work, number=10)
 
 
 def test_what_is_known_to_be_open_is_told_by_its_name() -> None:
-    assert {each.name for each in ATTACKS} >= KNOWN_OPEN.keys()
+    assert {each.name for each in EVERY_ATTACK} >= OPEN.keys()
+    assert {each.name for each in EVERY_HONEST} >= HELD_BACK.keys()

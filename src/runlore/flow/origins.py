@@ -84,18 +84,25 @@ def record_outside(tx: Transaction, run: Run, heard: OutsideTexts, now: datetime
 
 
 def _written_with(tx: Transaction, heard: OutsideTexts) -> dict[str, set[int]]:
-    """The files that a run wrote with words from outside, by where these are from: what it read itself, or
-    what runs before it did."""
+    """The files that a run wrote with words from outside, or made of files that have them, by where these are
+    from: what it read itself, or what runs before it did."""
     files: dict[str, set[int]] = {}
-    if not heard.written:
+    if not (heard.written or heard.derived):
         return files
     words = sorted({each for _, found in heard.written for each in found})[:FINGERPRINTS_PER_RUN_MAX]
-    known = {each: seen.source for each, seen in tx.outside_words.find(words).items()}
+    places = {each for given, _ in heard.derived for each in given}
+    known = {each: seen.source for each, seen in tx.outside_words.find([*words, *places]).items()}
     known |= {each: source for source, found in heard.outside.items() for each in found}
     for file, found in heard.written:
         sources = Counter(known[each] for each in found & known.keys())
         if sources and is_from_outside(found, sources.total(), is_statement=True):
-            files.setdefault(sources.most_common(1)[0][0], set()).add(file)
+            known[file] = sources.most_common(1)[0][0]
+            files.setdefault(known[file], set()).add(file)
+    for given, file in heard.derived:
+        source = next((known[each] for each in given if each in known), None)
+        if source is not None:
+            known[file] = source
+            files.setdefault(source, set()).add(file)
     return files
 
 

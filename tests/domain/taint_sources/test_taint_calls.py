@@ -16,7 +16,8 @@ from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED
 from runlore.domain.taint_sources import OutsideKind, outside_of_call, read_outside
 from runlore.domain.taint_sources.addresses import CALL_WORK_MAX, MORE_THAN_IS_READ, RUN_WORK_MAX
-from runlore.domain.taint_sources.calls import list_outside_paths
+from runlore.domain.taint_sources.call_files import CallFiles
+from runlore.domain.taint_sources.calls import prints_outside
 from runlore.domain.taint_sources.kinds import WorkPlace
 from runlore.domain.taint_sources.reading import FORGOTTEN_REQUEST
 from runlore.domain.taint_sources.tools import MCP_OWN_REVIEWED
@@ -141,7 +142,7 @@ def seconds(events: Iterator[JournalEvent]) -> float:
         ("Bash", "commands", "$a{};"),
         ("Bash", "commands", "docker run sudo docker run sudo x{}"),
         ("Bash", "command", "a/{}.c"),
-        ("Bash", "stdin", "x{} y"),
+        ("Bash", "stdin", "make x{}"),
         ("Read", "paths", "a/{}.c"),
         ("Bash", "argv", "python"),
     ],
@@ -253,6 +254,18 @@ def test_a_name_is_trusted_in_the_runs_of_runlores_own_agent_alone() -> None:
         ("gh pr view 7", []),
         ("cp -r /mnt/share/lib docs/lib", ["docs/lib"]),
         ("cp ~/Downloads/a.md docs", ["docs"]),
+        ("cp ~/Downloads/a.md docs/", ["docs/a.md"]),
+        ("cp ~/Downloads/a.md ~/Downloads/b.md docs", ["docs/a.md", "docs/b.md"]),
+        ("cd docs && curl -sO https://e.example/b.md", ["docs/b.md"]),
+        ("http --download -o docs/a.md https://e.example/b.md", ["docs/a.md"]),
+        ("git format-patch -1 origin/bob -o patches", ["patches"]),
+        ("git checkout origin/bob -- docs/a.md", ["docs/a.md"]),
+        ("git checkout -b topic origin/main", []),
+        ("git worktree add bob origin/bob", ["bob"]),
+        ("cookiecutter gh:bob/template -o made", ["made"]),
+        ("docker cp web:/app/NOTES docs/n.md", ["docs/n.md"]),
+        ("python3 -m zipfile -e ~/Downloads/lib.zip docs", ["zipfile", "~/Downloads/lib.zip", "docs"]),
+        ("python3 -c \"open('a.md', 'w').write(requests.get(U).text)\"", ["a.md", "w"]),
         ("unzip lib.zip -d docs", ["lib.zip", "docs"]),
         ("tar xzf lib.tgz -C docs", ["xzf", "lib.tgz", "docs"]),
         ("cp a.md b.md", []),
@@ -262,8 +275,59 @@ def test_a_name_is_trusted_in_the_runs_of_runlores_own_agent_alone() -> None:
     ],
 )
 def test_what_a_call_brings_into_files_is_known_by_their_places(command: str, brought: list[str]) -> None:
-    found = [path for path, _ in list_outside_paths("Bash", {"command": command}, "/srv/shop")]
+    found = [path for path, _ in CallFiles("Bash", {"command": command}, "/srv/shop").list_brought()]
     assert [path for path in found if path not in ("e.example", "")] == brought
+
+
+@pytest.mark.req("TNT-5")
+@pytest.mark.parametrize(
+    ("command", "made"),
+    [
+        ("cp docs/a.md HOWTO.md", ["docs/a.md > HOWTO.md"]),
+        ("git mv docs/a.md docs/b.md", ["docs/a.md > docs/b.md"]),
+        ("mv a.md b.md docs", ["a.md b.md > docs/a.md", "a.md b.md > docs/b.md"]),
+        ("sed -n 1,9p a.md >> notes.txt", ["1,9p a.md > notes.txt"]),
+        ("cat a.md | sort > b.md", ["a.md > b.md"]),
+        ("pandoc a.html -o b.md", ["a.html > b.md"]),
+        ("cd docs && cp a.md b.md", ["docs/a.md > docs/b.md"]),
+        ("cat a.md", []),
+    ],
+)
+def test_what_a_call_makes_of_other_files_is_known(command: str, made: list[str]) -> None:
+    found = CallFiles("Bash", {"command": command}, "/srv/shop").list_derived()
+    assert [f"{' '.join(given)} > {path}" for given, path in found] == made
+
+
+@pytest.mark.req("TNT-7")
+@pytest.mark.parametrize(
+    ("command", "source"),
+    [
+        ("gcalcli agenda", "gcalcli"),
+        ("sudo zbarimg code.png", "code.png"),
+        ("~/bin/notes list", "~/bin/notes"),
+        ("/opt/x/bin/notes", "/opt/x/bin/notes"),
+        ("node_modules/.bin/lib --help", "node_modules/.bin/lib"),
+        ("node_modules/.bin/eslint src", None),
+        ("./notes list", None),
+        ("scripts/notes.sh", None),
+        ("notes() { echo hi; }; notes", None),
+        ("function notes { echo hi; }\nnotes", None),
+        ("npx eslint src", None),
+        ("npx -y eslint src", "npx eslint"),
+        ("npx lib", "npx lib"),
+        ("uv run pytest -q", None),
+        ("if make; then golangci-lint run; fi", None),
+    ],
+)
+def test_a_program_that_no_table_names_counts(command: str, source: str | None) -> None:
+    sources = [each for each, _ in outside_of_call("Bash", {"command": command})]
+    assert sources[:1] == ([] if source is None else [source])
+
+
+@pytest.mark.req("TNT-5")
+def test_the_words_of_a_program_that_no_table_names_are_not_remembered() -> None:
+    assert not prints_outside("Bash", {"command": "notes list"})
+    assert prints_outside("Bash", {"command": "gh pr view 7"})
 
 
 @pytest.mark.req("TNT-7")
@@ -289,6 +353,19 @@ def test_a_search_that_prints_lines_of_packages_counts(output: str, sources: tup
         ("Bash", {"command": "cat /srv/shop/README.md"}, False),
         ("Bash", {"command": "cd /srv/shop/docs && cat README.md"}, False),
         ("Bash", {"command": "cd /srv/other && head README.md"}, True),
+        ("Bash", {"command": "cd ../other && make test"}, True),
+        ("Bash", {"command": "make -C ../other help"}, True),
+        ("Bash", {"command": "find .. -name HOWTO"}, True),
+        ("Bash", {"command": "git diff --no-index a.md ../other/a.md"}, True),
+        ("Bash", {"command": 'cat "$HOME/notes.md"'}, True),
+        ("Bash", {"command": "python3 -c \"print(open('../other/a.md').read())\""}, True),
+        ("Bash", {"command": "docker exec web cat /app/NOTES"}, True),
+        ("Bash", {"command": "docker exec web npm test"}, False),
+        ("Bash", {"command": "docker run -v /var/run/docker.sock:/var/run/docker.sock ci"}, False),
+        ("Bash", {"command": "cp docs/a.md /opt/backup/"}, False),
+        ("Bash", {"command": "go build -o /usr/local/bin/shop ."}, False),
+        ("Bash", {"command": "npm test > /tmp/out.txt 2>&1; tail /tmp/out.txt"}, False),
+        ("Bash", {"command": "source ~/.nvm/nvm.sh && npm test"}, False),
         ("read_many_files", {"paths": ["README.md", "../other/README.md"]}, True),
         ("read_many_files", {"paths": ["README.md"]}, False),
     ],

@@ -60,8 +60,11 @@ def _ends(word: Word) -> bool:
     if any(stop in word.tail for stop in "!?;。！？；؟"):
         return True
     is_letter = len(word.core) < 2 and not word.core.isdigit()
-    is_short = is_letter or word.core in table.ABBREVIATIONS or "." in word.core
-    return "." in word.tail and not is_short
+    # "e.g" and "u.s" are short, "stage.example.net", "docs/stage.md" and "3.11" are words.
+    is_dotted = "." in word.core and all(
+        len(part) < 3 and not part.isdigit() for part in word.core.split(".")
+    )
+    return "." in word.tail and not (is_letter or word.core in table.ABBREVIATIONS or is_dotted)
 
 
 def _independent_clauses(words: list[Word]) -> list[list[Word]]:

@@ -37,7 +37,7 @@ from runlore.domain.serialization.storable_json import make_json_storable
 from runlore.domain.session import SessionId
 from runlore.domain.shell import Script, script_of, script_of_words
 from runlore.domain.shell.wrappers import inner_of
-from runlore.domain.taint_sources.calls import commands_of_call, is_narrating
+from runlore.domain.taint_sources.call_arguments import commands_of_call, is_narrating
 from runlore.domain.taint_sources.kinds import ANYWHERE, WorkPlace
 from runlore.domain.taint_sources.reading import NumberedEvent, outside_reads
 from runlore.domain.taint_sources.tools import runs_commands

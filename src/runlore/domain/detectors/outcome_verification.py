@@ -15,7 +15,7 @@ from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
-from runlore.domain.taint_sources.calls import commands_of_call
+from runlore.domain.taint_sources.call_arguments import commands_of_call
 from runlore.domain.taint_sources.reading import NumberedEvent
 
 _WENT_WELL = r"pass(?:es)?|works?|succeeds?|(?:is|are) green|exits with (?:code |status )?0"

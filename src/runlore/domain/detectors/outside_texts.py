@@ -13,12 +13,8 @@ from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.runs.journal import EventType, text_of, words_of
 from runlore.domain.taint_sources.addresses import ReadingBudget, source_name
-from runlore.domain.taint_sources.calls import (
-    list_outside_paths,
-    paths_shown,
-    paths_written,
-    prints_outside,
-)
+from runlore.domain.taint_sources.call_files import CallFiles
+from runlore.domain.taint_sources.calls import prints_outside
 from runlore.domain.taint_sources.fingerprints import (
     FINGERPRINTS_PER_RUN_MAX,
     READ_CHARS_MAX,
@@ -46,6 +42,8 @@ class OutsideTexts:
         # The files that results are from, and those that were written, with what they were given.
         self.read_files: list[tuple[int, int]] = []
         self.written: list[tuple[int, frozenset[int]]] = []
+        # Files that were made of others, with these and their folders.
+        self.derived: list[tuple[tuple[int, ...], int]] = []
         self._own: set[int] = set()
         self._reading: dict[str, list[int]] = {}
         self._calls: dict[str, str] = {}
@@ -80,15 +78,20 @@ class OutsideTexts:
 
     def _note_files(self, body: JsonObject) -> None:
         name, arguments, call_id = body.get("name"), body.get("arguments"), body.get("call_id")
-        if not isinstance(name, str) or len(self.written) + len(self._reading) >= FILES_MAX:
+        noted = len(self.written) + len(self._reading) + len(self.derived)
+        if not isinstance(name, str) or noted >= FILES_MAX:
             return
-        for path in paths_shown(name, arguments):
+        files = CallFiles(name, arguments, self._place.folder)
+        for path in files.list_shown():
             if isinstance(call_id, str):
                 self._reading.setdefault(call_id, []).extend(fingerprint_place(path, self._place.folder))
-        for path, source in list_outside_paths(name, arguments, self._place.folder):
+        for path, source in files.list_brought():
             found = self.outside.setdefault(source_name(source), set())
             found.add(fingerprint_path(path, self._place.folder))
-        for path in paths_written(name, arguments):
+        for inputs, path in files.list_derived():
+            given = [each for one in inputs for each in fingerprint_place(one, self._place.folder)]
+            self.derived.append((tuple(given), fingerprint_path(path, self._place.folder)))
+        for path in files.list_written():
             texts = self._read("\n".join(_texts_in(arguments)))
             self.written.append((fingerprint_path(path, self._place.folder), texts))
 

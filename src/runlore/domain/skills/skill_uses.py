@@ -26,7 +26,7 @@ from runlore.domain.runs.journal import EventType, text_of, words_of
 from runlore.domain.runs.transcript import ToldRun, TranscriptAgent
 from runlore.domain.shell import Script, ShellCommand, script_of, script_of_words
 from runlore.domain.suggesting.naming import is_valid_name
-from runlore.domain.taint_sources.calls import commands_of_call
+from runlore.domain.taint_sources.call_arguments import commands_of_call
 from runlore.domain.taint_sources.reading import NumberedEvent
 from runlore.domain.taint_sources.tools import is_batch, runs_commands
 from runlore.domain.text.word_tables import words

@@ -6,7 +6,6 @@ What a shell tool's script reads from outside, command by command.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from posixpath import join
 from typing import NamedTuple
 
 from runlore.domain import limits
@@ -18,9 +17,20 @@ from runlore.domain.taint_sources.addresses import (
     ReadingBudget,
     is_address,
     is_own_machine,
-    last_part,
     with_gaps_as_words,
 )
+from runlore.domain.taint_sources.call_arguments import (
+    INNER_TOOL,
+    PATH_KEYS,
+    TYPED_KEYS,
+    argument_texts,
+    command_texts,
+    commands_of_call,
+    inner_commands,
+    is_narrating,
+    script_of_called,
+)
+from runlore.domain.taint_sources.call_files import CallFiles, files_printed
 from runlore.domain.taint_sources.commands import (
     ENVIRONMENT,
     describe_unknown,
@@ -28,22 +38,16 @@ from runlore.domain.taint_sources.commands import (
     named_address,
     outside_of_command,
     plain_name,
-    told_to_make,
 )
 from runlore.domain.taint_sources.kinds import ANYWHERE, Brings, Reading, WorkPlace
+from runlore.domain.taint_sources.local_programs import outside_of_unlisted
 from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path
 from runlore.domain.taint_sources.program_texts import INTERPRETERS, outside_of_text
 from runlore.domain.taint_sources.programs import (
-    BRINGING,
     BY_PROGRAM,
-    COPYING,
-    SEARCHING,
-    SHOWING,
-    UNPACKING,
 )
 from runlore.domain.taint_sources.tools import (
     FILE_READERS,
-    FILE_WRITERS,
     OUR_TOOLS,
     UNKNOWN,
     is_batch,
@@ -70,8 +74,6 @@ _ASSIGNED = re.compile(
 _SETTING = re.compile(r"\b(?:for|read|select|mapfile|readarray|printf|getopts)\b([^;\n]*)")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PRINTING = frozenset({"echo", "printf"})
-# Options of curl by which a file is called as its address ends.
-_NAMED_REMOTELY = re.compile(r"-[a-zA-Z]*O|--remote-name")
 _PRINTED = re.compile(r"\$\{?([A-Za-z_]\w*)")
 # What every shell says of itself.
 _OF_SHELL = words("HOME PWD OLDPWD PATH USER SHELL PIPESTATUS RANDOM SECONDS LINENO HOSTNAME PPID UID TMPDIR")
@@ -79,23 +81,6 @@ BATCH_DEPTH_MAX = 3
 # What prints nothing of its own, or only what it is given.
 _SILENT = words("cd export set mkdir sleep true umask echo printf")
 
-# What a shell tool is told besides its commands that is neither run nor handed on.
-_NARRATING = words(
-    "description justification explanation reason title summary name id session_id sessionid call_id cwd"
-    " workdir working_directory dir dir_path directory timeout toolaction toolsummary action"
-)
-# Keys whose text may be typed into any program, and not into a shell alone.
-_TYPED = words("chars data stdin code input text keys")
-# Keys whose text is a command that the tool itself runs.
-_COMMAND_KEYS = words(
-    "command cmd commands script cmdline command_line commandline shell_command bash_command"
-)
-# Tools whose bare text is a program that may call others, and no script.
-_PROGRAM_TOOLS = words("exec")
-_PATH_KEYS = words(
-    "path file_path filepath file filename notebook_path absolute_path absolutepath paths files target_file"
-    " targetfile relative_path dir_path directory include_pattern path_a path_b uri url urls link href"
-)
 # What a tool of the workspace writes, looks for or shows; an address in it is not opened.
 _CONTENT_KEYS = words(
     "content contents new_string old_string new_str old_str file_text insert_text new_source old_text"
@@ -103,10 +88,6 @@ _CONTENT_KEYS = words(
     " thought plan replacement command todos title header label answer answers options codecontent search"
     " replace fact"
 )
-_INNER_COMMAND = re.compile(r"""\bcmd["']?\s*:\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)""")
-_NUMBERS = (int, float)
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update) File: (.{1,400})$", re.MULTILINE)
-_INNER_TOOL = re.compile(r"\btools\.([A-Za-z_][A-Za-z0-9_]*)\s*\(")
 
 
 class _Read(NamedTuple):
@@ -147,6 +128,8 @@ def _of_commands(script: Script, text: str, budget: ReadingBudget) -> Iterator[R
     for command in script.commands:
         for each in _resolve(command, variables):
             readings = outside_of_command(each, budget) or _of_printed_variables(each, text)
+            if not readings and script.whole:
+                readings = tuple(outside_of_unlisted(each, text))
             is_found = is_found or bool(readings)
             yield from readings
         if not is_found:
@@ -246,112 +229,17 @@ def prints_outside(name: str, arguments: JsonValue, folder: str = "") -> bool:
     if not all(each.brings is Brings.TEXT for _, each in readings):
         return False
     for called in commands_of_call(name, arguments):
-        script = _script_of(called)
+        script = script_of_called(called)
         printing = [each for each in script.commands if each.program not in _SILENT]
         reading = {
             each.pipeline
             for each in printing
             if outside_of_command(each)
-            or any(outside_of_folder(path, folder) for path in _list_printed(each))
+            or any(outside_of_folder(path, folder) for path in files_printed(each))
         }
         if script.whole and not all(each.pipeline in reading for each in printing):
             return False
     return True
-
-
-def paths_shown(name: str, arguments: JsonValue) -> Iterator[str]:
-    """The files whose text a call shows: what a reading tool is given, or a command that prints files."""
-    if name.strip().lower() in FILE_READERS:
-        yield from _path_arguments(arguments)
-    here = ""
-    for command in _simple_commands(name, arguments):
-        plain = _plain_words(command)
-        if command.program in ("cd", "pushd"):
-            here = join(here, *plain[:1])
-        else:
-            yield from (join(here, word) for word in _list_printed(command))
-
-
-def paths_written(name: str, arguments: JsonValue) -> Iterator[str]:
-    if name.strip().lower() in FILE_WRITERS:
-        yield from _path_arguments(arguments)
-        yield from _PATCHED.findall(arguments) if isinstance(arguments, str) else ()
-    for command in _simple_commands(name, arguments):
-        yield from command.writes if command.redirects else ()
-        yield from command.arguments if command.program == "tee" else ()
-
-
-def list_outside_paths(name: str, arguments: JsonValue, folder: str = "") -> Iterator[tuple[str, str]]:
-    """The files and folders that a call brings from outside without showing them, each with its source: what
-    a download, a clone or a copy is told to make."""
-    piped = ""
-    for command in _simple_commands(name, arguments):
-        program, plain = plain_name(command.program), _plain_words(command)
-        found = next((source for source, _ in outside_of_command(command)), "")
-        if program in COPYING and len(plain) > 1:
-            *copied, target = plain
-            found = found or next((word for word in copied if outside_of_folder(word, folder)), "")
-            plain = (target,)
-        elif program in UNPACKING:
-            found = found or next((word for word in plain if outside_of_path(word)), "")
-        elif program == "git":
-            at = {"clone": 1, "submodule": 2, "subtree": 2}.get(plain[0] if plain else "", len(plain))
-            plain = plain[at:]
-        elif program == "curl" and not any(map(_NAMED_REMOTELY.match, command.arguments)):
-            plain = tuple(word for word in plain if not is_address(word))
-        elif program not in BRINGING and program != "tee":
-            plain = told_to_make(plain)
-        piped = found or (piped if command.place else "")
-        if piped:
-            made = (last_part(word) if is_address(word) else word for word in plain)
-            written = command.writes if command.redirects else ()
-            yield from ((path, piped) for path in (*made, *written) if path.strip("./"))
-
-
-def _list_printed(command: ShellCommand) -> tuple[str, ...]:
-    """The files that a command prints."""
-    if command.program not in SHOWING and command.program not in SEARCHING:
-        return ()
-    words = _plain_words(command)[command.program in SEARCHING :]
-    return (*words, *command.reads) if command.redirects else words
-
-
-def _plain_words(command: ShellCommand) -> tuple[str, ...]:
-    return tuple(word for word in command.arguments if not word.startswith("-") and "\n" not in word)
-
-
-def _path_arguments(arguments: JsonValue) -> Iterator[str]:
-    texts = _texts(arguments, ReadingBudget.of_call()) if isinstance(arguments, Mapping) else ()
-    yield from (text for key, text in texts if key.lower() in _PATH_KEYS)
-
-
-def _simple_commands(name: str, arguments: JsonValue) -> Iterator[ShellCommand]:
-    for called in commands_of_call(name, arguments):
-        yield from _script_of(called).commands
-
-
-def _script_of(called: str | list[str]) -> Script:
-    return script_of(with_gaps_as_words(called)) if isinstance(called, str) else script_of_words(called)
-
-
-def commands_of_call(name: str, arguments: JsonValue) -> Iterator[str | list[str]]:
-    """What a shell tool is told to run: scripts, or the words of commands. What is typed into a program that
-    runs already is no command; those that a program text calls by `tools.exec_command` are."""
-    if not runs_commands(name):
-        return
-    for key, command in _commands(arguments, ""):
-        if isinstance(command, str) and (not key or key.lower() in _TYPED):
-            if _INNER_TOOL.search(command):
-                yield from _inner_commands(command)
-            elif not key and name.strip().lower() not in _PROGRAM_TOOLS:
-                yield command
-        elif key.lower() in _COMMAND_KEYS:
-            yield command
-
-
-def is_narrating(key: str) -> bool:
-    """Whether a shell tool is told something under this key that is neither run nor handed on."""
-    return key.lower() in _NARRATING
 
 
 def _of_call(name: str, arguments: JsonValue, budget: ReadingBudget, *, depth: int) -> Iterator[Reading]:
@@ -360,7 +248,7 @@ def _of_call(name: str, arguments: JsonValue, budget: ReadingBudget, *, depth: i
     elif is_batch(name):
         yield from _of_batch(name, arguments, budget, depth=depth)
     elif (by_name := outside_of_tool(name)) is not None:
-        texts = (text for _, text in _texts(arguments, budget) if is_address(text))
+        texts = (text for _, text in argument_texts(arguments, budget) if is_address(text))
         addresses = tuple(dict.fromkeys(texts))[: limits.TAINT_SOURCES_MAX]
         yield from ((text, by_name) for text in addresses or (name,))
     else:
@@ -383,11 +271,11 @@ def _of_batch(name: str, arguments: JsonValue, budget: ReadingBudget, *, depth: 
 
 
 def _of_shell_call(arguments: JsonValue, budget: ReadingBudget) -> Iterator[Reading]:
-    for key, command in _commands(arguments, ""):
+    for key, command in command_texts(arguments, ""):
         if is_narrating(key):
             continue
         if isinstance(command, str):
-            yield from _of_script(command, budget, is_typed=key.lower() in _TYPED)
+            yield from _of_script(command, budget, is_typed=key.lower() in TYPED_KEYS)
         else:
             yield from outside_of_words(command, budget)
         if budget.is_spent:
@@ -396,7 +284,7 @@ def _of_shell_call(arguments: JsonValue, budget: ReadingBudget) -> Iterator[Read
 
 
 def _of_script(text: str, budget: ReadingBudget, *, is_typed: bool) -> Iterator[Reading]:
-    calls = [called[1] for called in _INNER_TOOL.finditer(text)] if "tools." in text else []
+    calls = [called[1] for called in INNER_TOOL.finditer(text)] if "tools." in text else []
     found = tuple(_of_program_text(text, calls, budget)) if calls else ()
     if not (found and is_typed):
         # A program text that calls tools is no script: what of it cannot be told as one says nothing.
@@ -416,25 +304,18 @@ def _of_program_text(text: str, calls: Sequence[str], budget: ReadingBudget) -> 
     for name in calls:
         if (by_name := outside_of_tool(name)) is not None:
             yield name, by_name
-    commands = _inner_commands(text)
+    commands = inner_commands(text)
     for inner in commands:
         yield from outside_of_script(inner, budget)
     if len(commands) < sum(map(runs_commands, calls)):
         yield describe_unknown()
 
 
-def _inner_commands(text: str) -> list[str]:
-    return [
-        re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], quoted[1:-1])
-        for quoted in _INNER_COMMAND.findall(text)
-    ]
-
-
 def _of_paths(arguments: JsonValue, budget: ReadingBudget) -> Iterator[Reading]:
     """The files and addresses that a tool of the workspace is called with."""
-    for key, text in _texts(arguments, budget):
+    for key, text in argument_texts(arguments, budget):
         name = key.lower()
-        if name in _PATH_KEYS and (outside := outside_of_path(text)):
+        if name in PATH_KEYS and (outside := outside_of_path(text)):
             yield text, outside
         elif name not in _CONTENT_KEYS and is_address(text) and not is_own_machine(text):
             yield named_address(text)
@@ -444,50 +325,4 @@ def _of_other_folders(name: str, arguments: JsonValue, folder: str) -> Iterator[
     """What a call shows of other folders, or where nobody can tell what a tool that shows files is given."""
     if name.strip().lower() in FILE_READERS and arguments is not None and not isinstance(arguments, Mapping):
         yield f"{name} of something that cannot be told", UNKNOWN
-    for path in paths_shown(name, arguments):
-        if outside := outside_of_folder(path, folder):
-            yield path, outside
-
-
-def _commands(value: JsonValue, key: str) -> Iterator[tuple[str, str | list[str]]]:
-    """All texts of a shell tool's arguments, by their keys: each a script, or the words of a command."""
-    if isinstance(value, str):
-        if value:
-            yield key, value
-    elif isinstance(value, (dict, Mapping)):
-        is_narrated = key.lower() in _NARRATING
-        for name, item in value.items():
-            inner = key if is_narrated else name
-            if isinstance(item, str):
-                if item:
-                    yield inner, item
-            elif not isinstance(item, _NUMBERS) and item is not None:
-                yield from _commands(item, inner)
-    elif isinstance(value, Sequence):
-        texts = [text for text in value if isinstance(text, str)]
-        if key == "commands" or any(" " in text for text in texts[:1]):
-            yield from ((key, text) for text in texts)
-        elif texts:
-            yield key, texts
-        for item in value:
-            if not isinstance(item, str):
-                yield from _commands(item, key)
-
-
-def _texts(value: JsonValue, budget: ReadingBudget, key: str = "") -> Iterator[tuple[str, str]]:
-    """The texts of a call's arguments with their keys, as many as may be looked at."""
-    if isinstance(value, str):
-        if budget.spend_text():
-            yield key, value
-    elif isinstance(value, (dict, Mapping)):
-        for name, item in value.items():
-            if isinstance(item, str):
-                if budget.spend_text():
-                    yield name, item
-            elif not isinstance(item, _NUMBERS) and item is not None:
-                yield from _texts(item, budget, name)
-    elif isinstance(value, Sequence):
-        for item in value:
-            if budget.is_spent:
-                return
-            yield from _texts(item, budget, key)
+    yield from CallFiles(name, arguments, folder).list_elsewhere()

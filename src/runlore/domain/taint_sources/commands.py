@@ -20,7 +20,12 @@ from runlore.domain.taint_sources.addresses import (
     last_part,
 )
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading
-from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path, outside_of_paths
+from runlore.domain.taint_sources.paths import (
+    ELSEWHERE,
+    outside_of_folder,
+    outside_of_path,
+    outside_of_paths,
+)
 from runlore.domain.taint_sources.program_texts import (
     INTERPRETERS,
     TEXT_PROGRAMS,
@@ -31,11 +36,14 @@ from runlore.domain.taint_sources.programs import (
     BY_PROGRAM,
     GIT_LISTING,
     GIT_NAMING,
+    GIT_SHOWING,
     GIT_WORDS,
     LEAVING_HOME,
     LEAVING_HOME_LETTERS,
     LEAVING_HOME_LETTERS_ELSEWHERE,
     LEAVING_HOME_SETTINGS,
+    LOCAL,
+    LOCAL_STARTERS,
     MAKING_CLONES,
     MAKING_COPIES,
     NAMING_ONLY,
@@ -74,11 +82,13 @@ RUNNERS: Mapping[str, frozenset[str]] = {
     ),
     **dict.fromkeys(("trap", "alias", "complete", "crontab", "ts-node-dev", "cmd"), frozenset()),
 }
+# Of these the files that are shown lie in a container or in another system.
+PLACES = words(
+    "docker podman nerdctl docker-compose podman-compose lxc incus limactl vagrant wsl distrobox multipass"
+)
 # Clients and the options behind which their server stands; without one they ask this machine.
 CLIENTS: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(
-        ("ldapsearch", "mosquitto_sub", "snmpwalk", "snmpget", "etcdctl"), words("-h -H --endpoints")
-    ),
+    **dict.fromkeys(("ldapsearch", "mosquitto_sub", "snmpwalk", "snmpget"), words("-h -H")),
     "openssl": words("-connect -host --connect --host"),
 }
 # A client that asks no machine unless it is called with this word.
@@ -126,6 +136,9 @@ ENVIRONMENT = Outside(
     kind=OutsideKind.SENSITIVE_FILE, brings=Brings.TEXT, why="prints the environment, passwords too"
 )
 _SERVER = Outside(kind=OutsideKind.REMOTE, brings=Brings.TEXT, why="prints what another machine answers")
+_PRINTED_ELSEWHERE = Outside(
+    kind=OutsideKind.REMOTE, brings=Brings.TEXT, why="prints what programs were told by whoever called them"
+)
 _UNTOLD = Outside(kind=OutsideKind.UNKNOWN_TOOL, brings=Brings.TEXT, why="nobody can tell what it runs")
 _RUN_PACKAGE = Outside(
     kind=OutsideKind.PACKAGE, brings=Brings.CODE, why="fetches and runs code that others wrote"
@@ -157,14 +170,14 @@ def asks_elsewhere(program: str, arguments: Sequence[str]) -> bool:
     if needed is not None:
         if needed not in arguments:
             return False
-        servers = tuple(_values(arguments, options))
+        servers = tuple(option_values(arguments, options))
         return not servers or not all(map(_is_here, servers))
     if any(word.startswith("$") for word in arguments):
         return True
-    return not all(map(_is_here, _values(arguments, options)))
+    return not all(map(_is_here, option_values(arguments, options)))
 
 
-def _values(arguments: Sequence[str], options: frozenset[str]) -> Iterator[str]:
+def option_values(arguments: Sequence[str], options: frozenset[str]) -> Iterator[str]:
     """What stands behind an option: `-h db`, `-hdb`, `--host=db`."""
     for index, word in enumerate(arguments):
         name, equals, value = word.partition("=")
@@ -255,6 +268,9 @@ def _of_program(program: str, command: ShellCommand) -> Iterator[Reading]:
         return
     if row.quiet_at_home and _stays_home(program, command):
         return
+    if program in LOCAL_STARTERS and command.arguments[:1] and command.arguments[0] in LOCAL:
+        # What the project has installed is run, or else what everybody calls so.
+        return
     if addresses:
         yield from ((each, row.outside) for each in addresses)
     else:
@@ -274,6 +290,11 @@ def _of_addresses(program: str, command: ShellCommand, addresses: Sequence[str])
         yield "uv run --with", _RUN_PACKAGE
 
 
+def is_of_others(command: ShellCommand) -> bool:
+    """Whether git is told of a branch of another repository than that from which everybody works."""
+    return any(map(_ELSEWHERE.search, command.arguments))
+
+
 def _git_of_others(command: ShellCommand) -> Reading | None:
     """What git shows that others have written, or what nobody can tell, where no first word says so."""
     plain = _GIT_SETTINGS.sub("", "\0".join(("", *command.arguments))).split("\0")[1:]
@@ -282,7 +303,7 @@ def _git_of_others(command: ShellCommand) -> Reading | None:
         return describe_unknown(f"git {called}")
     if called in GIT_LISTING and any(word.startswith(GIT_LISTING[called]) for word in plain):
         return f"git {called}", _HISTORY
-    if called in ("diff", "difftool", "range-diff") and any(map(_ELSEWHERE.search, plain)):
+    if called in GIT_SHOWING and is_of_others(command):
         return f"git {called}", _HISTORY
     return None
 
@@ -412,6 +433,8 @@ def _of_inner(program: str, command: ShellCommand, budget: ReadingBudget, *, dep
                 yield from _of_inner_script(value[1:], budget, depth=depth)
             elif name.endswith(("sshcommand", "sshCommand", "pager", "editor", "textconv")) and value:
                 yield from _of_inner_script(value, budget, depth=depth)
+    if program in PLACES:
+        yield from _of_another_place(program, words)
     starts: list[int] = []
     if program in ("python", "pypy"):
         starts += [
@@ -429,6 +452,14 @@ def _of_inner(program: str, command: ShellCommand, budget: ReadingBudget, *, dep
         yield describe_unknown(program)
     for start in starts[:STARTS_MAX]:
         yield from _of_inner_words(words[start:], budget, depth=depth)
+
+
+def _of_another_place(program: str, words: Sequence[str]) -> Iterator[Reading]:
+    """What a container or another system shows of itself."""
+    if "up" in words and not {"-d", "--detach", "--wait", "--no-start"} & {*words}:
+        yield f"{program} up", _PRINTED_ELSEWHERE
+    if shown := next((word for word in words if word in SHOWING), ""):
+        yield f"{shown} in another place by {program}", ELSEWHERE
 
 
 def _begins_command(word: str) -> bool:

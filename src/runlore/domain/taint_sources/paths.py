@@ -9,12 +9,18 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind
 
 PATH_CHARS_MAX = 4_096
+# Where packages are put, in lower case.
+PACKAGE_FOLDERS = (
+    r"node_modules|site-packages|dist-packages|bower_components|vendor|third[_-]?party|pods|carthage"
+    r"|\.venv|\.yarn|\.bundle|\.terraform|\.gem|\.cargo/(?:registry|git)|go/pkg/mod|\.m2/repository"
+)
 ELSEWHERE = Outside(
     kind=OutsideKind.OTHER_FOLDER,
     brings=Brings.TEXT,
     why="is no file of the working folder, whoever wrote it",
 )
 _SYSTEM = re.compile(r"/(?:etc|var|usr|opt|proc|sys|boot|root|mnt|media|library|system|volumes)(?:/|$)")
+_IN_HOME, _BEFORE = re.compile(r"^\$\{?home\}?"), re.compile(r"^\$\{?oldpwd\}?")
 _HOME = re.compile(r"/(?:home|users)/[^/]+|/root")
 
 
@@ -107,24 +113,35 @@ PATHS: Sequence[PathRow] = (
         kind=OutsideKind.DOWNLOAD,
     ),
     _row(
-        "anything in node_modules, site-packages, .cargo/registry, go/pkg/mod",
-        r"(?:^|/)(?:node_modules|site-packages|dist-packages|\.cargo/(?:registry|git)|go/pkg/mod"
-        r"|\.m2/repository"
-        r"|\.gem|bower_components)/.+$",
+        "anything in node_modules, site-packages, vendor, third_party, .venv, Pods, go/pkg/mod",
+        rf"(?:^|/)(?:{PACKAGE_FOLDERS})/.+$",
         "was written by the authors of a package",
         kind=OutsideKind.PACKAGE,
     ),
     _row(
-        "*.pdf, *.docx, *.xlsx, *.epub, *.eml, *.mbox, *.patch",
-        r"\.(?:pdf|docx?|pptx?|xlsx?|odt|epub|eml|mbox|patch|diff)$",
-        "is a document, a mail or a patch, mostly of somebody else's",
+        "*.pdf, *.docx, *.xlsx, *.epub, *.eml, *.mbox, *.patch, *.ipynb, *.har",
+        r"\.(?:pdf|docx?|pptx?|xlsx?|odt|epub|eml|mbox|patch|diff|ipynb|har|trace|mhtml?|webarchive|warc|srt|vtt)$"
+        r"|_files/[^/]+\.html?$|(?:^|/)playwright-report/.+$",
+        "is a document, a mail, a patch, or what was shown and printed elsewhere, mostly of somebody else's",
         kind=OutsideKind.DOWNLOAD,
     ),
     _row(
-        "*.zip, *.tar.gz, *.whl, *.jar",
-        r"\.(?:zip|tgz|tbz2?|txz|tar(?:\.\w{1,4})?|7z|rar|jar|whl|deb|rpm)$",
-        "is packed, mostly elsewhere",
+        "*.png, *.jpg, *.mp3, *.mp4 and other pictures and recordings",
+        r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|heic|avif|mp[34]|m4a|wav|ogg|flac|mov|webm|mkv|avi)$",
+        "has words that somebody put there",
         kind=OutsideKind.DOWNLOAD,
+    ),
+    _row(
+        "*.zip, *.tar.gz, *.whl, *.jar, *.so, *.exe",
+        r"\.(?:zip|tgz|tbz2?|txz|tar(?:\.\w{1,4})?|[gx]z|bz2|zst|7z|rar|jar|whl|deb|rpm|so(?:\.\d+)*|dylib|dll|exe|apk|ipa)$",
+        "is packed or built, mostly elsewhere",
+        kind=OutsideKind.DOWNLOAD,
+    ),
+    _row(
+        "*.sqlite, *.db, *.dump, *.bak",
+        r"\.(?:sqlite3?|db|dump|bak|rdb)$",
+        "holds rows that anybody may have written",
+        kind=OutsideKind.DATABASE,
     ),
     _row(
         "*.log, *.log.2.gz, nohup.out, logs/web/current",
@@ -162,7 +179,7 @@ def outside_of_folder(path: str, folder: str = "") -> Outside | None:
     """Why a file is none of the working folder's; None where it is one, or could be: no folder is known."""
     here = _plain(folder).rstrip("/")
     home = _HOME.match(here)
-    plain = _plain(path)
+    plain = _IN_HOME.sub("~", _BEFORE.sub("..", _plain(path)))
     if home and plain.startswith("~"):
         plain = home[0] + plain[1:]
     plain = normpath(plain) if plain else "."

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from runlore.domain.taint_sources.addresses import addresses_in, is_own_machine
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading
-from runlore.domain.taint_sources.paths import outside_of_paths
+from runlore.domain.taint_sources.paths import ELSEWHERE, outside_of_folder, outside_of_paths
 from runlore.domain.taint_sources.programs import BY_PROGRAM
 from runlore.domain.text.word_tables import words
 
@@ -31,6 +31,7 @@ INTERPRETERS: Mapping[str, frozenset[str]] = {
     "perl": words("-e -E -M -m"),
     "php": words("-r -R -B -E --run"),
     "deno": words("eval"),
+    "mix": words("-e --eval"),
     "gdb": words("-ex -eval-command --eval-command"),
     "lldb": words("-o --one-line"),
 }
@@ -44,8 +45,12 @@ NETWORK_WORDS = words(
     " http.request https.request node-fetch undici got( net::http open-uri httparty faraday lwp io::socket"
     " http::tiny file_get_contents fsockopen curl_ xmlhttprequest websocket net.connect net.dial webclient"
     " invoke-webrequest invoke-restmethod url-retrieve url-copy-file open-network-stream"
-    " sqlite3 psycopg pymysql mysql.connector sqlalchemy pymongo mongoose activerecord pdo("
+    " sqlite3 psycopg pymysql mysql.connector sqlalchemy pymongo mongoose activerecord pdo( prismaclient"
+    " sequelize typeorm knex( peewee .objects. session.query .query. repo.all repo.one repo.get"
+    " clipboard mailbox"
 ) | {"import requests", "from requests"}
+# Words that ask a package what it says of itself.
+_PACKAGE_WORDS = re.compile(r"\bhelp\(|pydoc|importlib\.metadata|pkg_resources|\.__doc__|/package\.json")
 # Words that start another program, or a text that is made up only then.
 STARTING_WORDS = words(
     "os.system subprocess child_process system( popen os.exec os.spawn pty.spawn execsync spawnsync execfile"
@@ -59,6 +64,9 @@ _CONNECTION = Outside(
 _ADDRESS = Outside(
     kind=OutsideKind.WEB_PAGE, brings=Brings.TEXT, why="the program text names an address elsewhere"
 )
+_PACKAGE = Outside(
+    kind=OutsideKind.PACKAGE, brings=Brings.TEXT, why="the program text prints what a package says"
+)
 _STARTING = Outside(
     kind=OutsideKind.UNKNOWN_TOOL, brings=Brings.TEXT, why="the program text starts what cannot be told"
 )
@@ -68,7 +76,7 @@ _STARTED = re.compile(
     r"""([A-Za-z][\w.+-]*)((?:["'`,\s]+[\w./@:=-]+){0,3})"""
 )
 # What a text opens stands in quotes, in one word.
-_QUOTED = re.compile(r"""["']([\w./~-]{1,200})["']""")
+QUOTED = re.compile(r"""["']([\w./~-]{1,200})["']""")
 # Names of programs that stand in quotes for other reasons.
 _ORDINARY = words(
     "http https fetch host mail links pass op security port hub tea mc fly go stack pod mix git-lfs bundle"
@@ -87,7 +95,11 @@ def outside_of_text(program: str, text: str) -> Iterator[Reading]:
     if not found and program not in TEXT_PROGRAMS and any(word in lower for word in NETWORK_WORDS):
         found = [(f"{program} with a network call", _CONNECTION)]
     yield from found
-    yield from outside_of_paths(_QUOTED.findall(text))
+    opened = QUOTED.findall(text)
+    yield from outside_of_paths(opened)
+    yield from ((path, ELSEWHERE) for path in opened if len(path) > 3 and outside_of_folder(path))
+    if _PACKAGE_WORDS.search(lower):
+        yield f"{program} with a package's own words", _PACKAGE
     if any(word in lower for word in STARTING_WORDS):
         yield f"{program} that starts other programs", _STARTING
         return

@@ -38,7 +38,7 @@ download code | brings files that others wrote; their words are read later
     svn hg bzr fossil | checkout co clone update up export pull incoming git sync fetch switch init
 package code | installs code that others wrote, and prints what it says
     pip uv-pip pip-sync conda mamba micromamba easy_install pdm poetry pipenv hatch rye | install download
-        wheel index search add update upgrade sync lock create env inject reinstall
+        wheel index show search add update upgrade sync lock create env inject reinstall
     uv | add sync lock tool pip python x self
     pipx ! list environment ensurepath completions uninstall uninstall-all pin unpin --version --help
     uvx npx bunx pnpx dlx
@@ -46,7 +46,9 @@ package code | installs code that others wrote, and prints what it says
         info show search outdated audit install-test it prepare import global use
     cargo rustup | install add update fetch search info binstall vendor audit toolchain component target
     gem bundle bundler | install update fetch search add i outdated info
-    go | get install mod work
+    go | get install mod work doc
+    pydoc man tldr ri perldoc
+    cookiecutter copier yo degit tiged giget
     apt apt-get aptitude dnf yum zypper apk brew port snap flatpak nix nix-env nix-channel winget choco scoop
         opkg xbps-install emerge pkg pkgin guix ! list --version remove uninstall purge autoremove clean
         leaves services --prefix --cellar config doctor
@@ -58,7 +60,8 @@ package code | installs code that others wrote, and prints what it says
         require update upgrade add restore get deps.get package init pull repo search fetch use download
         plugin
 download code | brings an image that others made
-    docker podman nerdctl skopeo crane oras buildah | pull search copy cp-image inspect-remote load import
+    docker podman nerdctl skopeo crane oras buildah | pull search copy cp cp-image inspect-remote load import
+        inspect history
 remote text | prints issues, reviews and files that others wrote
     gh glab hub tea jira acli ! auth config alias completion version --version help
 remote text | prints or copies what another machine has
@@ -71,6 +74,9 @@ remote text | prints what a service answers, others' words among it
         help
 remote text | prints what runs elsewhere, others' words among it
     kubectl oc k9s stern kubetail | logs exec cp attach debug port-forward proxy describe events
+        configmap configmaps cm secret secrets event -o -oyaml -ojson --output
+past_run text | prints what past runs said, whoever they had it from
+    runlore | run runs session sessions recover
 history text | prints what whoever committed it wrote
     git | log shortlog whatchanged notes reflog for-each-ref rev-list format-patch show-branch show-ref
         name-rev
@@ -81,9 +87,10 @@ history code | prints files as whoever committed them wrote them; their words ar
 database text | prints rows that anybody may have written
     sqlite3 sqlite litecli duckdb mysql mariadb mysqldump psql pg_dump pg_dumpall pgcli mycli usql redis-cli
         valkey-cli iredis mongo mongosh mongodump mongoexport clickhouse-client clickhouse influx cqlsh sqlcmd
-        sqlplus bsqldb ! --version -V --help version help
+        sqlplus bsqldb etcdctl ! --version -V --help version help
     rails rake | runner r console c dbconsole db
-    php python | tinker shell shell_plus dbshell dumpdata
+    php python flask | tinker shell shell_plus dbshell dumpdata doctrine:query:sql doctrine:query:dql
+        dbal:run-sql
 remote text | prints what programs were told by whoever called them
     journalctl dmesg logcat
     docker podman nerdctl docker-compose | logs
@@ -96,6 +103,8 @@ other_agent text | another agent or model did the reading
         --version version --help help list ps show serve pull rm
 unknown_tool text | prints whatever was copied last
     pbpaste xsel wl-paste xclip
+    tmux screen | show-buffer showb capture-pane capturep hardcopy
+    osascript
 sensitive_file text | prints the environment, passwords too
     printenv
 sensitive_file text | prints what is kept in a store of secrets
@@ -123,6 +132,49 @@ def _read_programs(table: str) -> Iterator[ProgramRow]:
 PROGRAMS = tuple(_read_programs(_TABLE))
 
 
+# These work on what the folder and this machine have, and print nothing else.
+LOCAL = words(
+    # The shell's own words.
+    " bg bind break builtin caller command compgen compopt continue dirs disown enable eval exec fc fg"
+    " function getopts hash help history jobs kill let logout mapfile popd readarray shift shopt suspend"
+    " time times typeset ulimit umask unalias wait autoload setopt"
+    # What every system has.
+    " arch bc chgrp cksum clear comm csplit date dc dd df diff diff3 dos2unix egrep expand factor fgrep"
+    " fmt free gawk getconf getopt groups gunzip gzip bzip2 bunzip2 xz unxz zstd lz4 hostname iconv id"
+    " info iostat join killall less locale look lsb_release lsof lscpu lsblk make mkfifo mknod mktemp more"
+    " mount netstat nproc numfmt pathchk pgrep pkill pr printenv ps pwd rename reset rev sdiff seq sha1sum"
+    " sha224sum sha256sum sha384sum sha512sum shasum md5 md5sum b2sum shuf sleep split ss stty sum sw_vers"
+    " sync sysctl tac timedatectl top htop tput truncate tsort tty uname unexpand unix2dos unlink uptime"
+    " uuidgen vm_stat vmstat w who whoami yes zip zipinfo"
+    # Compilers, builds and their tasks.
+    " ant ar as autoconf autoheader automake autoreconf bazel bazelisk bear buck buck2 c++ cc ccache clang"
+    " clang++ clang-format clang-tidy cmake cpack ctest configure cppcheck cpplint csc dotnet dune dub"
+    " esbuild f2py fpc g++ gcc gfortran ghc gleam go gofmt gofumpt goimports golangci-lint golint"
+    " gotestsum govulncheck gradle gradlew gmake iverilog javac javap java jar kotlin kotlinc kapt ld lake"
+    " lean ldd lein libtool ltrace m4 mage meson mill moon msbuild mvn mvnw nasm nim nimble ninja nm nvcc"
+    " nx objcopy objdump otool pants pkg-config protoc buf ranlib readelf rustc rustfmt sbt scalac scons"
+    " size soong strip swiftc swiftlint swiftformat taskfile tox nox turbo tup verilator waf xcodebuild"
+    " xcrun yacc bison flex zig crystal shards rollup rspack rsbuild swc terser tsc tsup vite vitest"
+    " webpack webpack-cli parcel babel sass postcss tailwindcss lerna rush wireit just task rake invoke"
+    " doit"
+    # Tests, linters, formatters and checks.
+    " actionlint alembic ansible-lint astro ava bandit bats biome black buildifier busted checkstyle"
+    " codespell commitlint c8 cypress dart dartfmt depcheck detekt django-admin dprint dvc eslint flake8"
+    " flask flutter hadolint hlint isort jest karma knip ktlint lefthook license-checker lint-staged"
+    " luacheck lychee markdownlint markdownlint-cli2 mdl mocha mypy next ng nuxt nyc oxlint ormolu"
+    " perlcritic perltidy phpcbf phpcs phpstan phpunit pint pest playwright pre-commit prettier prove"
+    " psalm publint py.test pycodestyle pydocstyle pyflakes pylint pyre pyright pytest pytype"
+    " react-scripts remark rspec rubocop ruff semgrep semistandard shellcheck shfmt sorbet spotless"
+    " sqlfluff standard standardrb staticcheck stylelint svelte-check svelte-kit syncpack tap tflint"
+    " tslint ty typos vale vue-cli-service vue-tsc vulture xo yamllint yapf basedpyright dmypy interrogate"
+    " mutmut twine"
+    # What a project keeps its database, its servers and its versions with.
+    " celery changeset cz dbmate diesel drizzle-kit ecto flyway gunicorn hypercorn husky knex kustomize"
+    " kubeconform liquibase migrate mkdocs prisma puma rackup release-please semantic-release sequelize"
+    " sphinx-build sqlc sqlx standard-version typeorm uvicorn waitress-serve"
+    # Runtimes and editors that are given files of the folder.
+    " code ed nano iex irb"
+)
 # An address that is an argument of these is named and not read; of git, behind these words.
 NAMING_ONLY = words(
     "echo printf grep rg ag ack sed awk gawk cat tee test [ [[ export declare local readonly unset read true"
@@ -141,6 +193,8 @@ GIT_LISTING = {
     "stash": ("list", "show"),
     "describe": ("--all", "--contains"),
 }
+# With these words it shows what a branch has, others' branches too.
+GIT_SHOWING = words("diff difftool range-diff grep archive ls-tree")
 # What git is called with; any other word is an alias, and nobody can tell what it shows.
 GIT_WORDS = words(
     "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap"
@@ -174,6 +228,14 @@ NOT_PRINTING = words(
     "rm touch chmod chown ls mkdir rmdir test [ [[ stat file du git cd pushd ln basename dirname echo printf"
     " find fd which type export unset exit shred realpath readlink"
 )
+# These show nothing of the files of another folder that they are given, or of a container's.
+NOT_SHOWING = (
+    (NOT_PRINTING - words("ls find fd git"))
+    | COPYING
+    | words("df mount lsof kill open xdg-open code source . tar docker podman nerdctl docker-compose")
+)
+# These start a program of the project's before they look for one elsewhere.
+LOCAL_STARTERS = words("npx bunx pnpx")
 # Options with which a call of this machine may still end elsewhere: the long ones, and the short letters.
 LEAVING_HOME = words(
     "--location --location-trusted --url --base --execute --use-askpass --proxy --proxy1.0 --resolve"

@@ -25,7 +25,7 @@ from runlore.domain.taint_sources.addresses import (
 )
 from runlore.domain.taint_sources.calls import outside_of_call
 from runlore.domain.taint_sources.kinds import ANYWHERE, WorkPlace
-from runlore.domain.taint_sources.paths import outside_of_path
+from runlore.domain.taint_sources.paths import PACKAGE_FOLDERS, outside_of_path
 
 # How a source is named that has no other name.
 PASTED = "text pasted into the request"
@@ -33,9 +33,14 @@ FORGOTTEN_CALL = "a tool call that was forgotten"
 FORGOTTEN_REQUEST = "a request that was forgotten"
 UNKNOWN_RESULT = "a result of an unknown tool"
 
-_PACKAGES = ("node_modules/", "site-packages/", "dist-packages/", "bower_components/")
 _LINE_OF_FILE = re.compile(
-    rf"^((?:\./)?(?:[\w.@~-]{{0,80}}/){{0,12}}(?:{'|'.join(_PACKAGES)})[^:\n]{{1,300}})(?::\d|: )", re.M
+    rf"^((?:\./)?(?:[\w.@~-]{{0,80}}/){{0,12}}(?:{PACKAGE_FOLDERS}|Pods|Carthage)/[^:\n]{{1,300}})(?::\d|: )",
+    re.M,
+)
+# One of these is in every such line.
+_MARKS = (
+    *("_modules/", "-packages/", "_components/", "vendor/", "party/", "Pods/", "Carthage/", ".venv/", ".m2/"),
+    *(".yarn/", ".bundle/", ".terraform/", ".gem/", ".cargo/", "pkg/mod/"),
 )
 
 # Members of an enumeration are slow to reach, and these are asked for with every event.
@@ -125,7 +130,7 @@ def _of_request(body: JsonObject) -> Iterator[str]:
 
 def _of_lines(output: JsonValue) -> Iterator[str]:
     """A result whose lines are those of packages, as a search through a whole folder prints them."""
-    if isinstance(output, str) and any(folder in output for folder in _PACKAGES):
+    if isinstance(output, str) and any(mark in output for mark in _MARKS):
         found = _LINE_OF_FILE.search(output)
         if found and outside_of_path(found[1]):
             yield found[1]

@@ -45,7 +45,8 @@ _HEADS = re.compile(
     r"|[-=]{3,}+[ \t]*+[^\n]{1,120}?[-=]{3,}+[ \t]*$"
     r"|(?:[-=_*>]{1,80}+[ \t]*+)?+(?:begin[ \t])?(?:forwarded|original|weitergeleitete|ursprüngliche)[ \t]"
     r"(?:message|mail|by|nachricht)\b"
-    r"|diff --git[ \t]|@@ -\d|\||[{\[][ \t]*$)",
+    r"|diff --git[ \t]|@@ -\d|\||[{\[][ \t]*$|#{1,4}[ \t]+\[?v?\d{1,4}\.\d|h[1-6]\.[ \t]"
+    r"|[\w.-]{1,40}:[ \t]*[>|][-+]?[ \t]*$|PS [A-Z]:\\[^\n>]{0,120}>)",
     re.I | re.M,
 )
 # A line of a log, the head of a mail, and a label in front of what a program put out.
