@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bench.learning_failures import TEXTS, read_episodes, suggested
 from bench.learning_gold import GoldLine, GoldProcedure, Person
 from bench.learning_people import SET_ASIDE, is_set_aside, person_id
 from bench.learning_procedures import command_keys, is_same
@@ -124,3 +125,12 @@ def test_a_suggestion_is_a_procedure_of_the_gold_by_session_commands_and_error()
     assert not is_same(suggestion("make build", "cargo test", "cargo fmt"), recipe, ["file"])
     assert is_same(suggestion("npm install", body="the peer dependency of react is missing"), fix, ["file"])
     assert not is_same(suggestion("npm install", body="no such file"), fix, ["file"])
+
+
+@pytest.mark.req("SKL-14", "SKL-16")
+def test_failures_of_other_trades_are_told_from_those_of_the_moment() -> None:
+    episodes = read_episodes(TEXTS)
+    fitted = [each for each in episodes if not each.is_aside]
+    told = {each.name for each in fitted if suggested(each, sessions=2)}
+    assert told.isdisjoint(each.name for each in fitted if not each.is_worth)
+    assert 10 * len(told) > 8 * sum(each.is_worth for each in fitted)

@@ -45,3 +45,25 @@ def test_every_pattern_has_one_of_the_words(row: TextRow) -> None:
     for shown in found:
         for told in (shown, shown.lower(), shown.upper()):
             assert compile_pattern(LINE_OF_FAILURE).search(told.encode())
+
+
+@pytest.mark.req("SKL-14")
+@pytest.mark.parametrize(
+    ("output", "advice"),
+    [
+        (
+            "fatal: The current branch x has no upstream branch.\n"
+            "To push the current branch and set the remote as upstream, use\n\n"
+            "    git push --set-upstream origin x\n\nMore in the manual.",
+            "git push --set-upstream origin x",
+        ),
+        (
+            "error: it needs a profile\nhm\nTry passing `--profile dev` to it",
+            "Try passing `--profile dev` to it",
+        ),
+        ("error: it went wrong\nand it is used in many ways\nbye", None),
+    ],
+)
+def test_what_a_program_says_to_run_instead_is_kept_with_its_error(output: str, advice: str | None) -> None:
+    told = outcome.error_lines(output)
+    assert told[-1] == advice if advice else len(told) == 1

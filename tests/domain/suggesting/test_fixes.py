@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.detectors.mined import Step
+from runlore.domain.detectors.mined import MinedRun, Step
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.detectors.tool_calls import EDIT
 from runlore.domain.suggesting.suggestions import suggestions_of
@@ -49,6 +49,58 @@ def test_one_session_is_enough_where_the_same_program_is_asked_for_the_same_thin
     assert suggested([received, ok("gh api repos/a/b/pulls/12/files")]) == []
     vague = failed("gh pr diff 343 src/app", "it did not work out")
     assert suggested([vague, ok("gh api repos/a/b/pulls/343/files")]) == []
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [
+            failed("terraform plan", 'Error: initialization required, please run "terraform init"'),
+            ok("terraform init"),
+            ok("terraform plan"),
+        ],
+        [
+            failed("go build", "go: inconsistent vendoring, use -mod=readonly or -mod=mod."),
+            ok("go build -mod=mod"),
+        ],
+        [failed("gh pr diff 12 --stat", "unknown flag: --stat"), ok("gh pr diff 12")],
+    ],
+)
+def test_what_the_error_tells_itself_is_worth_a_fix_where_it_was_met_again(calls: list[Call]) -> None:
+    assert suggested(calls) == []
+    assert len(suggested(calls, calls)) == 1
+
+
+def test_what_a_file_lacked_is_put_right_by_a_call_that_names_it() -> None:
+    denied = failed("./gradlew build", "bash: ./gradlew: Permission denied")
+    assert len(suggested([denied, ok("chmod +x gradlew"), ok("./gradlew build")])) == 1
+    assert suggested([denied, ok("mkdir other"), ok("./gradlew build")]) == []
+
+
+def test_what_a_sandbox_keeps_a_program_from_is_one_fix_that_names_all_of_it() -> None:
+    lock = "fatal: Unable to create '/w/.git/index.lock': Operation not permitted"
+    net = "fatal: could not fetch abc from promisor remote"
+
+    def confined(command: str, error: str, name: str) -> tuple[Step, ...]:
+        failing, passing = built.steps(built.failed(command, error), command, session=name)
+        return failing, replace(passing, is_approved=True)
+
+    told = [confined("git commit -m x", lock, "a"), confined("git diff --stat main", net, "b")]
+    matches = [match for runs in map(_runs, told) for match in matches_of_session(runs)]
+    (found,) = suggestions_of(matches)
+
+    assert found.name == "fix-sandbox-git-acme"
+    assert found.sessions == 2
+    assert "`git diff` and `git commit` fail in the sandbox" in found.description
+    assert lock in found.body
+    assert net in found.body
+
+
+def _runs(steps: tuple[Step, ...]) -> tuple[MinedRun, ...]:
+    """The run of a session that had these steps."""
+    name = steps[0].run_id.removeprefix("run_")
+    (mined,) = session(run("go on"), name=name)
+    return (replace(mined, steps=tuple(replace(step, run_id=mined.run_id) for step in steps)),)
 
 
 @pytest.mark.parametrize(

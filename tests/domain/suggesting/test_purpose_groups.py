@@ -223,3 +223,48 @@ def test_what_was_done_one_time_of_several_is_no_step() -> None:
     ]
     (found,) = suggested(*sessions_of(*runs))
     assert found.commands == usual
+
+
+@pytest.mark.req("SKL-19")
+def test_a_procedure_is_named_by_words_that_somebody_said_together_and_by_what_git_was_told_to_do() -> None:
+    asked = ["merge conflicts with main", "update the branch, conflicts", "conflicts with main again"]
+    calls = ("git fetch origin main", "git rebase origin/main", "git push --force-with-lease")
+    runs = [run(said, *map(ok, calls)) for said in asked]
+    (found,) = suggested(*sessions_of(*runs))
+    assert found.name == "rebase-conflicts-main-acme"
+    assert found.description.startswith("The usual steps for “conflicts main”: ")
+    assert "“conflicts with main again”" in found.description
+
+
+@pytest.mark.req("SKL-19")
+def test_a_question_is_quoted_after_a_plain_request() -> None:
+    calls = ("helm lint charts", "helm upgrade shop charts")
+    asked = ["did you roll out the shop?", "please do roll out the shop now", "roll out the shop... hm"]
+    (found,) = suggested(*sessions_of(*[run(said, *map(ok, calls)) for said in asked]))
+    assert "something like “please do roll out the shop now” or" in found.description
+
+
+@pytest.mark.req("SKL-15")
+def test_a_procedure_that_is_nearly_another_in_the_same_sessions_is_told_with_it() -> None:
+    usual = ("docker build -t shop .", "helm upgrade shop charts", "kubectl rollout status deploy/shop")
+    more = (*usual, "gh api repos/a/shop/releases")
+    often = [run("roll out the release to staging", *map(ok, usual)) for _ in range(3)]
+    looked = run("roll out the release and respond", *map(ok, more))
+    others = [run(f"explain module {word}", ok("make test")) for word in ("parser", "lexer", "cache")]
+    shown = [session(*others, *often, looked, name=f"n{at}", day=at) for at in range(3)]
+    (found,) = suggested(*shown)
+    assert found.times == 12
+
+
+@pytest.mark.req("SKL-14")
+def test_a_cache_that_lies_elsewhere_is_told_where_three_sessions_put_it_there() -> None:
+    calls = (
+        "env GOCACHE=/tmp/go go test ./a",
+        "env GOCACHE=/tmp/go go test ./b",
+        "env GOCACHE=/tmp/go go vet",
+    )
+    runs = [run(f"look at part {at}", *map(ok, calls)) for at in range(3)]
+    (found,) = suggested(*sessions_of(*runs))
+    assert found.commands == ("env GOCACHE=/tmp/go go test ./a",)
+    assert found.description.startswith("Run `go test` with `GOCACHE=/tmp/go`.")
+    assert suggested(*sessions_of(*runs[:2])) == ()

@@ -19,7 +19,11 @@ DEPLOY = ("docker build -t shop .", "docker push shop", "kubectl apply -f shop.y
     [
         (
             session(
-                run("list it", failed("gh pr diff 12 --stat", "unknown flag: --stat"), ok("gh pr diff 12"))
+                run(
+                    "list it",
+                    failed("gh pr diff 12 --stat", "unknown flag: --stat"),
+                    ok("gh pr diff 12 --name-only"),
+                )
             ),
             Heuristic.ERROR_RECOVERY,
         ),

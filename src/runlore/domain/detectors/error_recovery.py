@@ -10,7 +10,8 @@ says that it passes.
 What a test finds, and a path that leads nowhere, is of the moment. An error of a compiler or a linter is the
 code's, but where the call succeeded with more words and nothing was edited between the two; of a linter's
 rule the edit that put it right is told. At most six calls that count lie between the two. Of several
-recoveries the one that the session shows most often wins, then the most recent.
+recoveries the one that the session shows most often wins, then the most recent. What a sandbox keeps a
+program from is one failure, whatever it was doing; a call that differs in a number alone puts nothing right.
 """
 
 import re
@@ -35,6 +36,7 @@ from runlore.domain.detectors.recovery_texts import (
 )
 from runlore.domain.detectors.tool_calls import EDIT
 
+SANDBOX = "sandbox"
 STEPS_BETWEEN_MAX, OTHER_WITHIN, FIXES_MAX = 6, 3, 3
 WORDS_MAX, WORD_CHARS_MAX, NAME_CHARS_MIN = 60, 60, 4
 # How much alike two words have to be that one is a slip of the other.
@@ -69,10 +71,17 @@ _CONFINED = re.compile(
     r"|cannot lock ref|unable to create|no go files to analyze|proxy",
     re.IGNORECASE,
 )
+# Something has to be said that was not, and whatever comes in says it.
+_LACKING = re.compile(
+    r"\b(?:specify|missing|requires?|which (?:one|project|file)|ambiguous)\b", re.IGNORECASE
+)
+_COUNTED = re.compile(r"[-_.]?\d+")
 # What is over by itself after a while.
 _PASSING = re.compile(r"\block(?:ed)?\b|index\.lock|try again|temporarily|agent refused", re.IGNORECASE)
 # They go on with what was begun, once a person has settled what stood in its way, or only try and ask.
-_GOING_ON = frozenset({"--continue", "--abort", "--skip", "--quit", "--dry-run", "-n", "--help", "-h"})
+_GOING_ON = frozenset({"--continue", "--abort", "--skip", "--quit", "--dry-run", "--help"})
+# So do these, where no value is behind them: `-h` may be a host, `-n` a namespace.
+_GOING_ON_SHORT = ({"-n"}, {"-h"})
 # How linters and compilers name the rule that was broken: `(errcheck)`, `[arg-type]`, `TS2345`, `E501`.
 _RULE = re.compile(r"\((?P<a>[a-z][\w-]{3,40})\)$|\[(?P<b>[a-z][a-z-]{3,40})\]$|\b(?P<c>[A-Z]{1,5}\d{3,5})\b")
 # What a linter calls code that does not compile.
@@ -142,9 +151,9 @@ def _recoveries(session: Sequence[MinedRun]) -> Iterator[tuple[str, Occurrence]]
         place, fix = _put_right(steps[at][1], [step for _, step in islice(steps, at + 1, at + 25)])
         if fix and at + 1 + place not in used:
             used.add(at + 1 + place)
-            found.append(
-                (f"{failure.program} # {failure.cause}", make_occurrence(steps[at + 1 + place][0], fix))
-            )
+            # What a sandbox keeps a program from is one thing, whatever it was doing.
+            cause = SANDBOX if remedy_of(fix) is Remedy.APPROVED else failure.cause
+            found.append((f"{failure.program} # {cause}", make_occurrence(steps[at + 1 + place][0], fix)))
     yield from reversed(found)
 
 
@@ -167,7 +176,7 @@ def failure_of(step: Step) -> Failure | None:
     if not rule and (is_about_test(error) or _NO_FAILURE.search(error)):
         return None
     cause = rule or " ".join([cause_of(error), *_FLAGS.findall(error)[:2]]).strip()
-    return Failure(_pin(commands, error).form.partition(" ")[0], cause) if cause else None
+    return Failure(pin_command(commands, error).form.partition(" ")[0], cause) if cause else None
 
 
 def error_of(step: Step) -> str:
@@ -239,7 +248,7 @@ def _meant_commands(step: Step) -> list[StepCommand]:
     ]
 
 
-def _pin(commands: Sequence[StepCommand], error: str) -> StepCommand:
+def pin_command(commands: Sequence[StepCommand], error: str) -> StepCommand:
     """The command that an error is of: the one that speaks, the one that it names, or the last."""
     spoken = (each for each in commands if speaks(each, error))
     named = (each for each in commands if _is_named(each.text.split()[0], error))
@@ -329,7 +338,13 @@ def _show_edit(edits: Sequence[Step]) -> list[Step]:
 def _is_done(step: Step, failed: Step) -> bool:
     """Whether a call between may be what put it right: it did something else, and succeeded."""
     acts = {act_of(each.form) for each in acting_commands(failed)}
-    done = [each for each in step.commands if each.kind is CommandKind.WORK]
+    words = {part for each in acting_commands(failed) for part in _NAME.findall(each.text)}
+    done = [
+        each
+        for each in step.commands
+        if each.kind is CommandKind.WORK
+        or (each.kind is CommandKind.FILES and words & {*_NAME.findall(" ".join(each.values))})
+    ]
     return step.outcome is Outcome.SUCCEEDED and any(act_of(each.form) not in acts for each in done)
 
 
@@ -360,12 +375,19 @@ def _does_same(wrong: StepCommand, right: StepCommand, error: str) -> bool:
     changes = _changes(words, others)
     gone = [word for old, _ in changes for word in old]
     come = [word for _, new in changes for word in new]
-    if _GOING_ON & {*come} or (right.kind is CommandKind.FILES) != (wrong.kind is CommandKind.FILES):
+    if (
+        _is_next(wrong.text, right.text)
+        or _GOING_ON & {*come}
+        or {*come} in _GOING_ON_SHORT
+        or (right.kind is CommandKind.FILES) != (wrong.kind is CommandKind.FILES)
+    ):
         return False
     if not gone:
         # Behind another program, or with flags that were missing.
-        return others[-len(words) :] == words or all(
-            new[0].startswith("-") or "=" in new[0] for _, new in changes if new
+        return (
+            others[-len(words) :] == words
+            or _LACKING.search(error) is not None
+            or all(new[0].startswith(("-", "+")) or "=" in new[0] for _, new in changes if new)
         )
     is_program = _is_named(words[0], error) and len(words) > 1 and others[1 - len(words) :] == words[1:]
     if not come or is_program:
@@ -384,11 +406,19 @@ def _does_same(wrong: StepCommand, right: StepCommand, error: str) -> bool:
     return is_same_work or is_word_for_word or act_of(wrong.form) == act_of(right.form)
 
 
+def _is_next(one: str, other: str) -> bool:
+    """Whether two commands are the same but for a number: the next of a kind is not what was meant."""
+    is_same = one.split()[:1] == other.split()[:1] and _COUNTED.sub("", one) == _COUNTED.sub("", other)
+    return is_same and one != other
+
+
 def _is_slip(one: str, other: str) -> bool:
     """Whether words differ in a few letters, in the folder of a file, or in what is behind: `build:prod`."""
     one, other = (word.strip("'\"").rstrip("/").rpartition("/")[2][:WORD_CHARS_MAX] for word in (one, other))
     short, long = sorted((one, other), key=len)
-    is_variant = len(short) > 2 and long.startswith(short) and not long[len(short) :][:1].isalnum()
+    begins = long.startswith(short) and not long[len(short) :][:1].isalnum()
+    ends = long.endswith(short) and not long[: -len(short)][-1:].isalnum()
+    is_variant = len(short) > 2 and (begins or ends)
     return is_variant or SequenceMatcher(None, one, other, autojunk=False).ratio() >= SLIP_MIN
 
 
@@ -400,7 +430,9 @@ def _takes_place(failed: Step, fixed: Step, *, is_edited: bool) -> bool:
     """Whether a call was made in a failed one's place: the same program was asked about the same thing, by a
     number or a name."""
     commands, error = acting_commands(failed), error_of(failed)
-    is_other = len(commands) == 1 and _texts(failed) != _texts(fixed)
+    is_other = len(commands) == 1 and not any(
+        text == other or _is_next(text, other) for text in _texts(failed) for other in _texts(fixed)
+    )
     is_code = is_about_code(error) and not is_edited and not any(each.verb == "test" for each in commands)
     if not is_other or not (is_code or is_about_command(error)) or _CONFINED.search(error):
         return False

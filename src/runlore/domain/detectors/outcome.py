@@ -7,7 +7,7 @@ command: they are neither success nor failure.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 
 from runlore.domain import limits
 from runlore.domain.detectors.mined import Outcome
@@ -47,6 +47,14 @@ _EMPTY = (
     rb"|traceback \(most.{0,40}|fail|\x1b\[\d+m|[\W_]{1,40}|hint:.{0,200}"
     rb"|(?:\[[\w:./-]{1,60}\] )?\* \w+: \d+)$"
 )
+# What a program says to do about its error: in a line with it, or in the line above it.
+_ADVICE = re.compile(
+    r"\b(?:run|use|using|try|pass|passing|consider|add|with)\b.{0,40}(?:[`'\"][a-z.]|(?<!\w)--?[a-z])"
+    r"|did you mean",
+    re.IGNORECASE,
+)
+_ANNOUNCING = re.compile(r"\b(?:use|run|try|instead|command|candidates?)\b[^.]{0,40}:?$|:$", re.IGNORECASE)
+_COMMAND = re.compile(r"[a-z./][\w./-]* [\w-]")
 _LINES_MAX = 12
 ERROR_LINES_MAX, LINE_CHARS_MAX = 3, 300
 # How Codex tells what its sandbox did not let a command do: the outcome as a value of its own language.
@@ -148,7 +156,17 @@ def error_lines(text: str) -> list[str]:
     first = [*_lines_of(_any_of(TELLING), text.encode(errors="replace")), *failing] or [last]
     about = (line for line in lines if len(line) <= LINE_CHARS_MAX and is_about_command(line))
     found = map(_clean_line, (*first[:ERROR_LINES_MAX], *islice(about, ERROR_LINES_MAX)))
-    return list(islice(dict.fromkeys(filter(None, found)), ERROR_LINES_MAX))
+    told = list(islice(dict.fromkeys(filter(None, found)), ERROR_LINES_MAX))
+    advised = (line for before, line in pairwise(filter(None, lines)) if _advises(before, line))
+    return list(dict.fromkeys([*told, *map(_clean_line, islice(advised, 1))]))
+
+
+def _advises(before: str, line: str) -> bool:
+    """Whether a line says what to run instead: by itself, or as a command behind one that announces it."""
+    if not 0 < len(line) <= LINE_CHARS_MAX:
+        return False
+    is_announced = _ANNOUNCING.search(before[-LINE_CHARS_MAX:]) and _COMMAND.match(line)
+    return _ADVICE.search(line) is not None or bool(is_announced)
 
 
 def _lines_of(pattern: Pattern, data: bytes) -> list[str]:

@@ -98,19 +98,31 @@ def _sessions_needed(group: PurposeGroup) -> int:
 def specific_groups(episodes: Sequence[WorkEpisode]) -> list[PurposeGroup]:
     """Everyday commands that several sessions give the same setting of the project: a tag, a variable."""
     showing: dict[tuple[str, str], dict[int, WorkEpisode]] = {}
+    # A cache that lies elsewhere is one thing, whatever its program does.
+    acts = (act for episode in episodes for act in episode.acts if act.command and is_everyday(act.command))
+    used = Counter((act.key, each) for act in acts if act.command for each in settings_of(act.command))
+    program_of = {
+        setting: key for (key, setting), _ in sorted(used.items(), key=lambda each: (each[1], each[0]))
+    }
     for number, episode in enumerate(episodes):
         for act in episode.acts:
             if act.command is not None and is_everyday(act.command):
                 for setting in settings_of(act.command):
-                    showing.setdefault((act.key, setting), {})[number] = episode
+                    key = program_of[setting] if _is_cache(setting) else act.key
+                    showing.setdefault((key, setting), {})[number] = episode
     groups = []
     for (key, setting), shown in sorted(showing.items()):
         members = tuple(shown[number] for number in sorted(shown))
         group = PurposeGroup(acts=(key,), words=(), episodes=members, setting=setting)
-        # A variable is of the project that reads it; what a flag chooses may be of any.
-        if group.sessions >= (SESSIONS_MIN if setting[0].isupper() else SESSIONS_MIN + 1):
+        # A variable is of the project that reads it; what a flag chooses may be of any, a cache of a machine.
+        is_own = setting[0].isupper() and not _is_cache(setting)
+        if group.sessions >= (SESSIONS_MIN if is_own else SESSIONS_MIN + 1):
             groups.append(group)
     return groups
+
+
+def _is_cache(setting: str) -> bool:
+    return "CACHE" in setting
 
 
 def count_sessions(episodes: Iterable[WorkEpisode]) -> int:
@@ -156,17 +168,18 @@ def _likeness(one: Iterable[int], other: Iterable[int]) -> float:
 def _asking_words(
     members: Sequence[WorkEpisode], everywhere: Mapping[str, int], total: int
 ) -> tuple[str, ...]:
-    """The words that ask for this, as they are mostly written, in the order in which they mostly stand."""
+    """The words that ask for this, as they are mostly written, in the order of the request that has most."""
     written: dict[str, Counter[str]] = {}
     sessions: dict[str, set[str]] = {}
-    places: dict[str, list[int]] = {}
     asked = [episode for episode in members if episode.words]
+    requests: list[list[str]] = []
     for episode in asked:
-        for place, word in enumerate(episode.words):
+        requests.append([])
+        for word in episode.words:
             (key,) = stems_of([word])
             written.setdefault(key, Counter())[word] += 1
             sessions.setdefault(key, set()).add(episode.run.session_id)
-            places.setdefault(key, []).append(place)
+            requests[-1].append(key)
     scores: dict[str, float] = {}
     for key, forms in written.items():
         share = sum(forms.values()) / len(asked)
@@ -174,5 +187,9 @@ def _asking_words(
         if len(sessions[key]) >= SESSIONS_MIN and share >= WORD_SHARE_MIN and lift >= WORD_LIFT_MIN:
             scores[key] = share * min(lift, 10)
     best = sorted(scores, key=lambda key: (-scores[key], key))[:NAME_WORDS_MAX]
-    in_order = sorted(best, key=lambda key: (sum(places[key]) / len(places[key]), key))
+    # Words that nobody said together make no request.
+    said = (
+        [key for key in keys if key in best] for keys in sorted(requests, key=lambda keys: (len(keys), keys))
+    )
+    in_order = max(said, key=len, default=[])
     return tuple(max(written[key], key=lambda word: (written[key][word], word)) for key in in_order)

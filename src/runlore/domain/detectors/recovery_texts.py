@@ -58,8 +58,8 @@ ABOUT_COMMAND: Sequence[TextRow] = (
         "the command may not do that",
     ),
     _row(
-        r"connection refused|econnrefused|already in use|eaddrinuse|address in use|cannot connect"
-        r"|could not connect"
+        r"connection refused|econnrefused|already in use|eaddrinuse|address in use"
+        r"|(?:cannot|can.t|could not|unable to) connect"
         r"|is the docker daemon running|network is unreachable|timed? ?out|already exists|is not empty"
         r"|no space left|locked|lock file|index\.lock|initialization required|migrations? (?:are|is) pending"
         r"|pendingmigration|could not read username|already (?:used|running|checked out)|exec format error"

@@ -74,9 +74,9 @@ _VARIABLE = re.compile(r"(?:^|\s)([A-Z][A-Z0-9_]{3,40})=([\w./:-]+)(?=\s)")
 _FLAG = re.compile(r"(?<=\s)(--?[a-z][\w-]*)[= ]([A-Za-z][\w,:-]{2,40})(?=\s|$)")
 # A program that is built to be run from here.
 _BUILT = re.compile(r"(?<=\s)-o[= ](\./[\w-]{2,40})(?=\s|$)")
-# What says where a machine keeps things, or how much is printed: of no project.
+# What says how much is printed, or where a machine keeps things: of no project.
 _OF_ANY = re.compile(
-    r"CACHE|HOME|PATH|TMP|TEMP|EDITOR|PAGER|COLOR|LANG|LC_|DEBUG|LOG|^CI$|NODE_ENV|GOOS|GOARCH|GOFLAGS"
+    r"HOME|PATH|TMP|TEMP|EDITOR|PAGER|COLOR|LANG|LC_|DEBUG|LOG|^CI$|NODE_ENV|GOOS|GOARCH|GOFLAGS"
 )
 # Flags that choose a part of the code or a set-up that is there every day.
 _CHOOSING = words(

@@ -11,14 +11,22 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 
 from runlore.domain import limits
+from runlore.domain.detectors.command_acts import act_of
 from runlore.domain.detectors.episodes import answers
-from runlore.domain.detectors.error_recovery import Remedy, changed_words, error_of
+from runlore.domain.detectors.error_recovery import (
+    Remedy,
+    acting_commands,
+    changed_words,
+    error_of,
+    pin_command,
+)
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 from runlore.domain.detectors.mined import Outcome, Step, StepCommand
+from runlore.domain.detectors.purpose_groups import SETTING
 from runlore.domain.detectors.recovery_texts import is_about_code
 from runlore.domain.detectors.tool_calls import EDIT
 from runlore.domain.project import project_name
-from runlore.domain.suggesting.fixes import is_fix, usual_remedy
+from runlore.domain.suggesting.fixes import is_fix, shown_fix, usual_remedy
 from runlore.domain.suggesting.harm import harms, loosens, takes_away
 from runlore.domain.suggesting.markdown import code_block, code_span, table_cell, visible
 from runlore.domain.suggesting.parameters import Written
@@ -36,6 +44,7 @@ _REMEDIES = {
     Remedy.AGAIN: "wait until the other process has ended, and run the same command again",
     Remedy.EDITED: "put right what it names, in the same way in the other places, and run it again",
 }
+_VAGUE = re.compile(r"\?|\.\.|[^\w\s\x20-\x7f]{1}")
 _SEEN = re.compile(r"^Seen (?:once|\d{1,9} times) in (?:one session|\d{1,9} sessions)", re.MULTILINE)
 _SHELL = re.compile(r"^(?:/\S{0,40}/)?(?:(?:ba|z|da|k|fi)?sh|\(eval\)):(?: line)?(?: ?\d{1,6}:)? ")
 
@@ -97,14 +106,32 @@ def _summary(match: Match, written: Written) -> str:
     if match.heuristic is Heuristic.USER_CORRECTION:
         return f"The user's rule for {code_span(_short(written.commands[0]))}: {_rule(match)}"
     if is_fix(match):
-        failed = code_span(_short(written.commands[0]))
-        return f"What to do when {failed} fails{_why(match)}: {_remedy(match, written)}."
+        failed = _list_confined(match) or f"{code_span(_short(written.commands[0]))} fails"
+        return f"What to do when {failed}{_why(match)}: {_remedy(match, written)}."
     names = [_name(step.text) for step in written.steps if step.is_command and step.is_always]
     names_once = list(dict.fromkeys(names))
     more = [f"{len(names_once) - NAMED_MAX} more"] if len(names_once) > NAMED_MAX else []
     done = join_words([*map(code_span, names_once[:NAMED_MAX]), *more])
     purpose = visible(" ".join(word.strip("/") for word in match.words))
-    return f"How to do “{purpose}” here: {done}." if purpose else f"Run {done}."
+    if match.pattern.startswith(SETTING):
+        setting = match.pattern.removeprefix(SETTING).partition(" ")[0]
+        given = (word for text in written.commands for word in text.split() if word.startswith(f"{setting}="))
+        setting = next(given, setting)
+        return f"Run {done} with {code_span(setting)}."
+    return f"The usual steps for “{purpose}”: {done}." if purpose else f"Run {done}."
+
+
+def _list_confined(match: Match) -> str:
+    """The commands that a sandbox kept from their work, where it was several."""
+    if usual_remedy(match) is not Remedy.APPROVED:
+        return ""
+    acts = list(dict.fromkeys(_pinned_act(each.steps[0]) for each in reversed(match.occurrences)))[:NAMED_MAX]
+    return f"{join_words(list(map(code_span, acts)))} fail in the sandbox" if len(acts) > 1 else ""
+
+
+def _pinned_act(step: Step) -> str:
+    """What the command does that an error is of."""
+    return act_of(pin_command(acting_commands(step), error_of(step)).form).replace(" <url>", "")
 
 
 def _remedy(match: Match, written: Written) -> str:
@@ -140,9 +167,11 @@ def _asks(match: Match) -> list[str]:
             continue
         ask = " ".join(occurrence.request.own.split())
         if 2 < len(ask) <= ASK_CHARS_MAX and not _is_private(ask):
-            found.setdefault(visible(ask), sum(word in ask.lower() for word in match.words))
+            # A question, or what trails off, asks for it less plainly.
+            has = sum(word in ask.lower() for word in match.words)
+            found.setdefault(visible(ask), has - bool(_VAGUE.search(ask)) if has else 0)
     ranked = sorted(found, key=lambda ask: (-found[ask], len(ask), ask))
-    return [ask for ask in ranked if found[ask]][:ASKS_MAX]
+    return [ask for ask in ranked if found[ask] > 0][:ASKS_MAX]
 
 
 def _is_private(ask: str) -> bool:
@@ -173,11 +202,9 @@ def _why(match: Match) -> str:
 
 
 def _find_error(match: Match) -> str:
-    """The error that a fix answers: the latest that was told, without the shell's own name before it."""
-    if match.heuristic is Heuristic.USER_CORRECTION:
-        return ""
-    errors = filter(None, (error_of(each.steps[0]).strip() for each in reversed(match.occurrences)))
-    return _clean_error(next(errors, ""))
+    """The error that a fix answers, without the shell's own name before it."""
+    is_rule = match.heuristic is Heuristic.USER_CORRECTION
+    return "" if is_rule else _clean_error(error_of(shown_fix(match).steps[0]).strip())
 
 
 def _clean_error(error: str) -> str:
@@ -265,7 +292,13 @@ def _describe_failures(match: Match, written: Written) -> Iterator[str]:
         error = _find_error(match)
         if error:
             yield f"{code_span(_short(written.commands[0]))} fails with {code_span(error)}."
-        also = match.occurrences[-1].steps[0].more.splitlines()
+        if usual_remedy(match) is Remedy.APPROVED:
+            others = {_clean_error(error_of(each.steps[0])): each.steps[0] for each in match.occurrences}
+            for other, step in reversed(others.items()):
+                if other not in ("", error):
+                    yield f"{code_span(_pinned_act(step))} fails with {code_span(other)}."
+            return
+        also = shown_fix(match).steps[0].more.splitlines()
         if match.heuristic is Heuristic.ERROR_RECOVERY and also:
             yield f"It also prints {join_words([code_span(_clean_error(line)) for line in also])}."
         return
@@ -345,7 +378,7 @@ def _commands(written: Written) -> list[StepCommand]:
 
 def _name(text: str) -> str:
     """The first words of a command: what it does."""
-    words = [word for word in text.split() if "=" not in word or word.startswith("-")]
+    words = [word for word in text.removeprefix("env ").split() if "=" not in word or word.startswith("-")]
     before_flags = takewhile(lambda word: not word.startswith("-"), words[1:4])
     plain = [word for word in before_flags if word[0].isalpha() and "/" not in word and "<" not in word]
     return " ".join([*words[:1], *plain[:2]])

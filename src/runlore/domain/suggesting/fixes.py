@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from runlore.domain.detectors.error_recovery import Remedy, remedy_of
-from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 
 FIXES = frozenset({Heuristic.ERROR_RECOVERY, Heuristic.USER_CORRECTION})
 
@@ -20,6 +20,16 @@ def usual_remedy(match: Match) -> Remedy | None:
         return None
     found = [remedy_of(each.steps) for each in reversed(match.occurrences)]
     return Counter(found).most_common(1)[0][0]
+
+
+def shown_fix(match: Match) -> Occurrence:
+    """The time of a fix that is told: the shortest shows best what was changed, of equally short ones the
+    latest. An empty error tells nothing."""
+
+    def rank(each: Occurrence) -> tuple[bool, int]:
+        return not each.steps[0].error.strip(), len(each.steps[0].text) + len(each.steps[-1].text)
+
+    return min(reversed(match.occurrences), key=rank)
 
 
 def put_right_as_usual(match: Match) -> Match:

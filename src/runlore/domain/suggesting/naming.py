@@ -116,7 +116,9 @@ def _name_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
         more = [word for word in match.words if word not in tool.split("_") and word not in server]
         return [*tool.split("_"), server.partition("-")[0], *more][: NAME_WORDS_MAX + 1]
     if len(match.words) > 1:
-        return match.words[:NAME_WORDS_MAX]
+        # The words may say why (`conflicts with main`), and not which of two ways it was done.
+        done = act.removeprefix("git ").split()[:1] if act.startswith("git ") else []
+        return [*done, *match.words][:NAME_WORDS_MAX]
     return [*act.split(), *match.words][: NAME_WORDS_MAX + 1] if act else _command_words(lines)
 
 
@@ -126,7 +128,10 @@ def _fix_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
     if rule := error_recovery.rule_of(error):
         return ["fix", *_command_words(lines[:1]), rule]
     cause = error_recovery.cause_of(error).split()
-    kind = {"approved": "sandbox", "again": "retry"}.get(error_recovery.remedy_of(steps), "")
+    remedy = error_recovery.remedy_of(steps)
+    if remedy is error_recovery.Remedy.APPROVED:
+        return ["fix", error_recovery.SANDBOX, match.pattern.partition(" ")[0]]
+    kind = "retry" if remedy is error_recovery.Remedy.AGAIN else ""
     done = [] if kind else _command_words(lines[:1])
     return ["fix", kind, *done, *[word for word in cause if word not in done][:CAUSE_WORDS_MAX]]
 

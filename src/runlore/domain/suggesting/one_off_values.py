@@ -15,6 +15,7 @@ _SETTING = re.compile(r"^([A-Za-z_]\w*)=(.+)$", re.DOTALL)
 
 
 _HASH = re.compile(r"^(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}(?:[~^][~^0-9]{0,8})?$")
+_RANGE = re.compile(r"^(?=.*\d)[0-9a-f]{7,40}\.{2,3}(?:[0-9a-f]{7,40}|HEAD)$|^\d{7,12}$")
 _UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$", re.IGNORECASE)
 _TEMPORARY = re.compile(r"^(?:/private)?(?:/tmp|/var/tmp|/var/folders|/dev/shm|\$TMPDIR|\$\{TMPDIR\})(?:/|$)")
 _HOME = re.compile(
@@ -54,6 +55,7 @@ _PART_FLAGS = frozenset(
 )
 _OF_CLOUDS = frozenset({"docker", "podman", "kubectl", "helm", "git", "gh", "curl"})
 _WITH_BRANCH = frozenset({"worktree", "push", "checkout", "switch", "merge", "rebase", "pull"})
+_WITH_FILES = frozenset({"add", "rm", "mv", "restore", "stage"})
 _REVISION_FLAGS = frozenset({"--new-from-rev", "--since", "--from-rev", "--changed-since"})
 _LASTING_NAMES = words("origin upstream main master develop dev trunk HEAD origin/main origin/master")
 _ON_FILES = frozenset(
@@ -126,6 +128,10 @@ def particular_name(command: StepCommand, value: str, *, flag: str = "") -> str:
 
 
 def _of_git(words: Sequence[str], value: str) -> str:
+    if words[1:2] and words[1] in _WITH_FILES:
+        return "" if value.startswith((".", "-", "$")) else "path"
+    if _RANGE.match(value):
+        return "commit"
     is_named = len(words) > 1 and words[1] in _WITH_BRANCH and value not in _LASTING_NAMES
     if not is_named or value.startswith((".", "-")):
         return ""

@@ -28,7 +28,7 @@ from runlore.domain.detectors.mined import MinedRun, Step
 from runlore.domain.learning.own_words import cut_pasted
 from runlore.domain.session import SessionId
 from runlore.domain.shell import script_of
-from runlore.domain.suggesting.fixes import is_fix
+from runlore.domain.suggesting.fixes import is_fix, shown_fix
 from runlore.domain.suggesting.known_commands import Segment, segments
 from runlore.domain.suggesting.parameters import Written
 from runlore.domain.taint_sources.commands import outside_of_command, plain_name
@@ -197,7 +197,7 @@ class OwnOrigins:
         if not all(self._is_own(command, here) for command in commands):
             return None
         own = replace(match, occurrences=tuple(map(_without_foreign_errors, match.occurrences)))
-        if is_fix(match) and _tells_error(match) and not _tells_error(own):
+        if is_fix(match) and shown_fix(match).steps[0].error.strip() and not shown_fix(own).steps[0].error:
             return None
         parameters = tuple(
             replace(each, examples=tuple(filter(self._is_own_value, each.examples)))
@@ -299,8 +299,10 @@ def _is_of_language(program: str, word: str, bare: str, *, before: str) -> bool:
     return _PATH.fullmatch(bare) is not None
 
 
-def _tells_error(match: Match) -> bool:
-    return any(each.steps[0].error.strip() for each in match.occurrences)
+def prefer_own_errors(match: Match) -> Match:
+    """A fix with those times alone whose errors nobody from outside may have written, where there are any."""
+    own = tuple(each for each in match.occurrences if not _is_foreign_error(each.steps[0]))
+    return replace(match, occurrences=own) if own and is_fix(match) else match
 
 
 def _without_foreign_errors(occurrence: Occurrence) -> Occurrence:

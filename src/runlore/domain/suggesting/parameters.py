@@ -22,7 +22,7 @@ from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import StepCommand
 from runlore.domain.detectors.tool_calls import EDIT
 from runlore.domain.lazy import dataclass
-from runlore.domain.suggesting.fixes import is_fix
+from runlore.domain.suggesting.fixes import is_fix, shown_fix
 from runlore.domain.suggesting.lines import Line, lines_of
 from runlore.domain.suggesting.markdown import code_span, visible
 from runlore.domain.suggesting.one_off_values import (
@@ -214,8 +214,9 @@ class _Naming:
 def write_match(match: Match) -> Written:
     """The steps of a match, values that differ replaced by their parameters."""
     if is_fix(match):
-        steps = ([step for step in each.steps if step.commands] for each in match.occurrences)
-        return _write_fix([lines_of(each) for each in steps])
+        ordered = [*match.occurrences, shown_fix(match)]
+        *told, chosen = [lines_of([step for step in each.steps if step.commands]) for each in ordered]
+        return _write_fix(chosen, told)
     return _write_plan(plan_steps(match))
 
 
@@ -277,10 +278,8 @@ def _usual(lines: Sequence[Line]) -> Line:
     return min(reversed(lines), key=rank)
 
 
-def _write_fix(told: Sequence[tuple[Line, ...]]) -> Written:
+def _write_fix(chosen: tuple[Line, ...], told: Sequence[tuple[Line, ...]]) -> Written:
     """What failed and what worked; the words in which the two differ stay as they are."""
-    # The shortest shows best what was changed; of equally short ones the latest.
-    chosen = min(reversed(told), key=lambda lines: len(lines[0].text) + len(lines[-1].text))
     alike = [lines for lines in told if _shape(lines) == _shape(chosen)]
     fixed = _find_differing(chosen)
     naming = _Naming()
@@ -433,7 +432,9 @@ def _name(
     )
     if is_fixed:
         return momentary if momentary in _OF_MOMENT else ""
-    if len(set(values)) == 1 and not momentary:
+    # A setting that is always the same is no value of the moment, wherever it points.
+    is_kept = placed.flag[:1].isupper() and len(values) > 1
+    if len(set(values)) == 1 and (is_kept or not momentary):
         return ""
     if setting := name_of_setting(placed.flag):
         return setting

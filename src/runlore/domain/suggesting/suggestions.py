@@ -9,6 +9,7 @@ from runlore.domain.detectors.episodes import key_of
 from runlore.domain.detectors.error_recovery import Remedy, failure_of
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of
 from runlore.domain.detectors.mined import Outcome
+from runlore.domain.detectors.purpose_groups import is_reading
 from runlore.domain.detectors.recovery_texts import is_about_command
 from runlore.domain.detectors.toolchains import is_everyday
 from runlore.domain.lazy import dataclass
@@ -18,8 +19,8 @@ from runlore.domain.suggesting.harm import bypasses_checks, loosens, takes_away
 from runlore.domain.suggesting.markdown import visible
 from runlore.domain.suggesting.naming import choose_name, unique_name
 from runlore.domain.suggesting.one_off_values import is_own
-from runlore.domain.suggesting.own_origin import NO_ORIGINS, OwnOrigins
-from runlore.domain.suggesting.parameters import Written, write_match
+from runlore.domain.suggesting.own_origin import NO_ORIGINS, OwnOrigins, prefer_own_errors
+from runlore.domain.suggesting.parameters import Written, WrittenStep, write_match
 from runlore.domain.suggesting.private import without_person
 from runlore.domain.suggesting.support import is_supported
 from runlore.domain.suggestion import Score, ScorePart, Suggestion, SuggestionEvidence, pattern_digest
@@ -38,6 +39,7 @@ STRENGTH = {
     Heuristic.REPEATED_ACTION: (40, "the command was run again and again"),
 }
 DAYS_APART = 7
+NEARLY = 0.66
 
 
 FLAG = "content: "
@@ -96,24 +98,35 @@ class _Draft:
         return not is_same and not any(line.is_script for line in self.written.lines)
 
     @property
+    def done(self) -> tuple[WrittenStep, ...]:
+        """The steps that it always has."""
+        return tuple(step for step in self.written.steps if step.is_command and step.is_always)
+
+    @property
     def acts(self) -> frozenset[str]:
         """What it does, without what every change needs around it."""
         if is_fix(self.match):
             return frozenset({self.match.pattern})
-        done = [step for step in self.written.steps if step.is_command and step.is_always]
-        telling = [step for step in done if step.line is None or not is_everyday(step.line.commands[-1])]
-        return frozenset(
-            key_of(step.line.commands[-1]) if step.line else step.text.split()[0] for step in telling or done
-        )
+        telling = [step for step in self.done if step.line is None or not is_everyday(step.line.commands[-1])]
+        return _keys(telling or self.done)
+
+
+def _keys(steps: Iterable[WrittenStep]) -> frozenset[str]:
+    return frozenset(key_of(each.line.commands[-1]) if each.line else each.text.split()[0] for each in steps)
+
+
+def _only_asks(step: WrittenStep) -> bool:
+    return step.line.commands[-1].is_looking if step.line else is_reading(step.text.split()[0])
 
 
 def _draft(match: Match, origins: OwnOrigins) -> _Draft:
     # What is told comes from the evidence that is kept alone: when a run is forgotten, its words go too.
     usual = put_right_as_usual(match)
     latest = replace(usual, occurrences=usual.occurrences[-limits.SUGGESTION_EVIDENCE_MAX :])
+    is_read = any(occurrence.provenance.tainted for occurrence in match.occurrences)
+    latest = prefer_own_errors(latest) if is_read else latest
     written = write_match(latest)
     score = score_match(match, written)
-    is_read = any(occurrence.provenance.tainted for occurrence in match.occurrences)
     own = origins.keep_own(written, latest) if is_read else None
     if own is None:
         return _Draft(match=match, latest=latest, written=written, score=score)
@@ -138,12 +151,23 @@ def _covers(one: _Draft, other: _Draft) -> bool:
         return one.match.heuristic is other.match.heuristic and _failure(one) == _failure(other)
     is_row = other.match.heuristic is Heuristic.MULTI_STEP
     if one.match.heuristic is other.match.heuristic and not is_row:
-        return one.acts == other.acts
+        return one.acts == other.acts or _is_nearly(one, other)
     is_here = places_of(other.match.occurrences) <= places_of(one.match.occurrences)
     if not is_here or other.match.heuristic is Heuristic.EXPLICIT_INSTRUCTION:
         return False
     # A row of steps and its parts are one thing, whichever of them more sessions show.
     return other.acts <= one.acts or (is_row and one.acts <= other.acts)
+
+
+def _is_nearly(one: _Draft, other: _Draft) -> bool:
+    """Whether a procedure does little that the other does not, mostly in the same sessions."""
+    if one.match.heuristic is not Heuristic.CROSS_SESSION:
+        return False
+    ours, theirs = _keys(one.done), _keys(other.done)
+    here, there = ({each.session_id for each in draft.match.occurrences} for draft in (one, other))
+    is_alike = len(ours & theirs) >= NEARLY * len(theirs) and len(theirs) > 1
+    more = _keys(step for step in other.done if not _only_asks(step)) & other.acts - ours
+    return is_alike and not more and 2 * len(here & there) > len(there)
 
 
 def _failure(draft: _Draft) -> object:

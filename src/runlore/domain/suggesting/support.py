@@ -2,13 +2,16 @@
 
 Procedures, repeats and corrections need several sessions, or the user's own word. A fix may rest on one
 where error and remedy are specific: the program says itself what is wrong with the call, and what was changed
-can be told without values of the moment. What everybody runs untold, what a task file tells, and what only
+can be told without values of the moment; what the error tells itself is worth a skill where several sessions
+met it. What everybody runs untold, what a task file tells, and what only
 looks is no skill; three tasks of the project in a longer row that three sessions show are one.
 """
 
 import re
+from collections.abc import Sequence
 
 from runlore.domain import limits
+from runlore.domain.detectors.command_acts import act_of
 from runlore.domain.detectors.command_kinds import NEVER_COUNTING
 from runlore.domain.detectors.error_recovery import (
     Remedy,
@@ -35,6 +38,7 @@ SESSIONS_MIN = 2
 TASKS_MIN = 3
 AGAIN_MIN = 3
 ERROR_WORDS_MIN = 2
+_QUOTES = str.maketrans("", "", "`'\"")
 _WORD = re.compile(r"[a-z][a-z0-9_-]+")
 
 
@@ -117,7 +121,25 @@ def _is_specific_fix(match: Match) -> bool:
     is_spoken = is_about_command(error) or any(speaks(each, error) for each in failed)
     # An error of the code that was put right without an edit was the command's.
     is_specific = is_spoken or is_about_code(error) or remedy is Remedy.PREPARED
-    return len(cause_of(error).split()) >= ERROR_WORDS_MIN and is_specific
+    is_specific &= len(cause_of(error).split()) >= ERROR_WORDS_MIN
+    return is_specific and not is_told_by_error(usual[-1].steps)
+
+
+def is_told_by_error(steps: Sequence[Step]) -> bool:
+    """Whether what put it right stands in the error, where everybody reads it, or is that something went."""
+    told = f"{steps[0].error}\n{steps[0].more}".translate(_QUOTES)
+    if is_unread(steps[0].error):
+        # It repeats the line, whose words only needed quotes.
+        return False
+    if remedy_of(steps) is Remedy.PREPARED:
+        acts = {act_of(each.form) for step in steps[1:-1] for each in step.commands if not each.is_looking}
+        return all(_stands_in(act, told) for act in acts)
+    come = [word for _, new in changed_words(steps[0].text, steps[-1].text) for word in new.split()]
+    return all(_stands_in(word.translate(_QUOTES), told) for word in come)
+
+
+def _stands_in(words: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(words)}(?![\w-])", text) is not None
 
 
 def _is_of_moment(failed: Step, worked: Step) -> bool:
