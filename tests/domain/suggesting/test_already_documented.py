@@ -78,6 +78,11 @@ def test_a_fix_is_told_where_what_works_is() -> None:
     fix = replace(SUGGESTION, commands=FIX, heuristic=Heuristic.ERROR_RECOVERY)
     assert come_to(fix, (told("AGENTS.md", "Go: `mise exec -- go test ./...`"),)) == NOTHING
     assert come_to(fix, (told("AGENTS.md", "Go: `go test ./...`"),)) == NEW
+    pytest_by_uv = replace(fix, commands=("pytest tests/a", "uv run pytest tests/a"))
+    assert come_to(pytest_by_uv, (told("CLAUDE.md", "Run `uv run pytest`, never `pytest`."),)) == NOTHING
+    assert come_to(pytest_by_uv, (told("CLAUDE.md", "Run `pytest`."),)) == NEW
+    upstream = replace(fix, commands=("git push", "git push -u origin <branch>"))
+    assert come_to(upstream, (told("CLAUDE.md", "`git fetch -u origin`"),)) == NEW
     # What is put right by running it once more is told by no command.
     again = replace(fix, commands=(FIX[0], FIX[0]))
     assert come_to(again, (told("AGENTS.md", "Go: `go test ./...`"),)) == NEW

@@ -1,8 +1,10 @@
-"""The instructions that agents find in a folder: its files, those above it up to the repository's root, the
-user's own, and the skills that are installed in any of these. Skills that Runlore has written are left out:
-what they were made of is known. Nothing is followed out of a link, and what cannot be read tells nothing."""
+"""The instructions that agents find in a folder: its files and what they name with `@`, those above it up to
+the repository's root, the user's own, and the skills, rules and slash commands that are there. Skills that
+Runlore has written are left out: what they were made of is known. Nothing is followed out of a link, and
+what cannot be read tells nothing."""
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 
@@ -18,6 +20,15 @@ _TEXTS = frozenset(
         *(".cursorrules", "readme.md", "readme", "contributing.md"),
     }
 )
+# Texts that agents read in folders of their own, by how their names end.
+_RULES = {
+    ".claude/commands": ".md",
+    ".claude/rules": ".md",
+    ".cursor/rules": ".mdc",
+    ".github": "copilot-instructions.md",
+    ".github/instructions": ".instructions.md",
+}
+_NAMED, _NAMED_MAX = re.compile(r"(?<![\w`/])@((?!/)[\w./-]{1,200}\.md)\b"), 20
 _OF_USER = (".claude/CLAUDE.md", ".codex/AGENTS.md", ".gemini/GEMINI.md")
 _OPENED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = "author: runlore"
@@ -38,7 +49,8 @@ def _in_project(folder: str) -> Iterator[Instructions]:
             return
         for name in _names(folder):
             if name.lower() in _TEXTS or name.lower() in TASK_FILES:
-                yield from _read(os.path.join(folder, name), name)
+                yield from _read(os.path.join(folder, name), name, base=folder)
+        yield from _rules(folder)
         yield from _skills(folder, {each for place in PLACES.values() for each in place.project})
         if os.path.exists(os.path.join(folder, ".git")):
             return
@@ -49,7 +61,15 @@ def _of_user() -> Iterator[Instructions]:
     home = os.path.expanduser("~")
     for name in _OF_USER:
         yield from _read(os.path.join(home, name), f"~/{name}")
+    yield from _rules(home)
     yield from _skills(home, {each for place in PLACES.values() for each in place.user})
+
+
+def _rules(base: str) -> Iterator[Instructions]:
+    for place, ending in _RULES.items():
+        names = [name for name in _names(os.path.join(base, place)) if name.endswith(ending)]
+        for name in names[:SKILLS_MAX]:
+            yield from _read(os.path.join(base, place, name), name)
 
 
 def _skills(base: str, folders: set[str]) -> Iterator[Instructions]:
@@ -66,7 +86,8 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _read(path: str, source: str) -> Iterator[Instructions]:
+def _read(path: str, source: str, *, base: str = "") -> Iterator[Instructions]:
+    """A file as instructions; with a `base` also the files in it that the text names."""
     try:
         handle = os.open(path, _OPENED)
     except OSError:
@@ -79,4 +100,12 @@ def _read(path: str, source: str) -> Iterator[Instructions]:
     finally:
         os.close(handle)
     if is_file and not (path.endswith(FILE) and _OURS in text[:2_000]):
-        yield instructions_of(source, os.path.basename(path), text)
+        named = list(dict.fromkeys(_NAMED.findall(text)))[:_NAMED_MAX] if base else []
+        inside = [os.path.realpath(os.path.join(base, name)) for name in named]
+        texts = (read for each in inside if _is_inside(each, base) for read in _read(each, source))
+        told = [instructions_of(source, os.path.basename(path), text), *texts]
+        yield Instructions(source=source, told=tuple(segment for each in told for segment in each.told))
+
+
+def _is_inside(path: str, base: str) -> bool:
+    return path.startswith(os.path.join(os.path.realpath(base), ""))

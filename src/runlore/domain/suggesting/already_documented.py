@@ -16,8 +16,10 @@ from dataclasses import replace
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.detectors.mined import StepCommand
+from runlore.domain.detectors.mining_commands import step_commands
 from runlore.domain.detectors.toolchains import is_everyday
 from runlore.domain.lazy import dataclass
+from runlore.domain.shell import script_of
 from runlore.domain.suggesting.bodies import NONE_MET, join_words
 from runlore.domain.suggesting.fixes import FIXES
 from runlore.domain.suggesting.fragments import sections_of
@@ -91,11 +93,21 @@ def _find_needed(suggestion: Suggestion) -> list[tuple[str, Segment]]:
     """What has to be told: of a fix what worked, else all that is not run with every change anyway."""
     is_fix = suggestion.heuristic in FIXES
     commands = [each for each in suggestion.commands[is_fix:] if not is_fix or each != suggestion.commands[0]]
+    # What a fix is about is what was changed, and not which tests were run that time.
+    values = _values(suggestion.commands[0]) if is_fix else frozenset()
     steps = [
-        (command, segment) for command in commands for segment in segments(command) if segment[0] != "cd"
+        (command, tuple(word for word in segment if word not in values))
+        for command in commands
+        for segment in segments(command)
+        if segment[0] != "cd"
     ]
     telling = [step for step in steps if is_fix or not _is_everyday(step[1])]
     return telling or steps
+
+
+def _values(command: str) -> frozenset[str]:
+    script = script_of(_PARAMETER.sub("parameter", command))
+    return frozenset(value for each in step_commands(script) for value in each.values)
 
 
 def _is_everyday(segment: Segment) -> bool:
