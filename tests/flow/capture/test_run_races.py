@@ -13,7 +13,7 @@ from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.background.maintenance import maintain
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
-from runlore.domain.errors import Unavailable
+from runlore.domain.errors import CONNECTION_LOST, UNREACHABLE, Unavailable
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, RecordId
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunId, RunStatus
@@ -201,6 +201,34 @@ def test_a_list_tells_the_beginning_of_a_request_and_of_an_artifact(world: World
     assert world.operator.get_artifact(artifact.artifact_id) == artifact
 
 
+@pytest.mark.req("RUN-4", "OPS-4")
+@pytest.mark.parametrize("code", [CONNECTION_LOST, UNREACHABLE])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_run_whose_end_is_cut_off_by_others_ends_all_the_same(world: World, number: int, code: str) -> None:
+    run = world.run()
+    store = Losing(world.parts.store, number, code)
+    operations = Application(replace(world.parts, store=store), OPERATOR)
+
+    ended = operations.finish_run(end_of(run.run_id))
+
+    assert ended.run.status is RunStatus.COMPLETED
+    assert_remembered_once(world, run)
+
+
+@pytest.mark.req("RUN-4", "OPS-4")
+def test_a_memory_that_is_displaced_goes_although_the_connection_is_lost_then(world: World) -> None:
+    set_policy(world, max_tracked_per_session=1, max_prompt_entries=1)
+    world.finished("The first one")
+    run = world.run("The second one")
+
+    def fails() -> None:
+        raise lost(UNREACHABLE)
+
+    watched(world, "before delete", fails).finish_run(end_of(run.run_id))
+
+    assert [found.run_id for found in world.parts.run_memories.everything()] == [run.run_id]
+
+
 @pytest.mark.req("OPS-4")
 def test_retention_leaves_the_artifacts_of_an_open_run(world: World) -> None:
     runs = [world.run("Task one"), world.run("Task two")]
@@ -284,6 +312,34 @@ class Busy:
             if self._times:
                 self._times -= 1
                 raise Unavailable("the store is busy", code="store.busy", hint="try again")
+
+
+class Losing:
+    """A store that loses its connection in one of its transactions: behind the commit, or before it."""
+
+    def __init__(self, real: Store, number: int, code: str) -> None:
+        self._real = real
+        self._left = number
+        self._code = code
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """A transaction of whose commit nobody hears, or that comes to nothing."""
+        self._left -= 1
+        with self._real.transaction() as tx:
+            yield tx
+            if self._left == 0 and self._code == CONNECTION_LOST:
+                raise lost(self._code)
+        if self._left == 0:
+            raise lost(self._code)
+
+
+def lost(code: str) -> Unavailable:
+    """What a store says that has lost its connection."""
+    return Unavailable("the connection was lost", code=code, hint="try again")
 
 
 class Slow:

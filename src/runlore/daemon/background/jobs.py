@@ -21,7 +21,7 @@ from runlore.daemon.background.maintenance import (
 from runlore.daemon.parts import Parts
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
-from runlore.domain.errors import CONNECTION_LOST, DISK_FULL, Conflict, RunloreError, Unavailable
+from runlore.domain.errors import CONNECTION_LOST, DISK_FULL, UNREACHABLE, Conflict, RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.policies.policy import PolicyName, PolicyRevision
 from runlore.domain.privacy.redaction import redact_text
@@ -82,7 +82,7 @@ _PASSING = frozenset(
         "store.io",
         "store.locked",
         "store.read-only",
-        "store.unreachable",
+        UNREACHABLE,
     }
 )
 _AT_ONCE = 100

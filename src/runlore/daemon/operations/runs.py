@@ -1,6 +1,7 @@
 """Runs: opened, noted, finished. Each is found through its session, which has to be the caller's own."""
 
 from contextlib import suppress
+from functools import partial
 
 from runlore.daemon.calls.access import may_use, own_session
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
@@ -23,7 +24,7 @@ from runlore.domain.runs.journal import Entry, JournalEvent
 from runlore.domain.runs.journal_entry import checkpoint_entry, parse_entry
 from runlore.domain.session import SessionId
 from runlore.flow.capture.ending import RunEnding, check_ending, is_ended_so
-from runlore.flow.capture.remember import Remembering
+from runlore.flow.capture.remember import Remembering, repeat_if_lost
 from runlore.flow.capture.runs import (
     add_artifact,
     add_checkpoint,
@@ -281,6 +282,9 @@ class RunActs(JournalActs):
                 summarise_scratch=request.summarise_scratch,
             )
         )
+        return repeat_if_lost(partial(self._end, request, ending))
+
+    def _end(self, request: ops.RunEnd, ending: RunEnding) -> ops.RunView:
         with self.parts.store.snapshot() as snapshot:
             unstored = self.unstored.find(snapshot, request.run_id)
         if unstored is not None:

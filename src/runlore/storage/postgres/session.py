@@ -9,7 +9,15 @@ import psycopg
 from psycopg import conninfo, errors
 from psycopg_pool import PoolClosed, PoolTimeout
 
-from runlore.domain.errors import CONNECTION_LOST, DISK_FULL, Corrupt, Invalid, RunloreError, Unavailable
+from runlore.domain.errors import (
+    CONNECTION_LOST,
+    DISK_FULL,
+    UNREACHABLE,
+    Corrupt,
+    Invalid,
+    RunloreError,
+    Unavailable,
+)
 from runlore.storage.sql.record_rows import unstorable
 from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, SqlStatement
 
@@ -65,7 +73,7 @@ class ServerAddress:
     def unreachable(self, error: Exception) -> Unavailable:
         return Unavailable(
             f"{self.name} cannot be reached: {self._redact(error)}",
-            code="store.unreachable",
+            code=UNREACHABLE,
             hint="start the server, or correct RUNLORE_DATABASE_URL; what was acknowledged is kept",
         )
 
@@ -73,7 +81,7 @@ class ServerAddress:
         """What went wrong with a statement. Where the connection was lost before the commit nothing was
         written: the server was stopped, or another process has ended a write that stood still."""
         told = self.translate(error)
-        if told.code != "store.unreachable":
+        if told.code != UNREACHABLE:
             return told
         return Unavailable(
             f"the connection to {self.name} was lost: {self._redact(error)}",
