@@ -24,6 +24,7 @@ from runlore.ports.foreign_memories import ForeignMemory
 
 _SHOWN_MAX = 20
 _CONFIDENCE = 60
+_REJECTED = frozenset({StateReason.REJECTED})
 _OF_ANOTHER = "of another project: import it from that folder"
 _TURNED_DOWN = "turned down before"
 _TOO_LONG = f"longer than {limits.SUMMARY_CHARS_MAX} characters"
@@ -91,7 +92,7 @@ def _list_turned_down(operations: ops.Operations, system: str) -> Iterator[str]:
             ops.ListRequest(filters=where, limit=limits.LIST_LIMIT_MAX, cursor=cursor)
         )
         for record in page.items:
-            if record.state_reason is StateReason.REJECTED and record.source.agent == system:
+            if record.state_reason in _REJECTED and record.source.agent == system:
                 yield record.summary
         cursor = page.next_cursor
         if cursor is None:

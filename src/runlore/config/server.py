@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import TYPE_CHECKING
 
-from runlore.domain.access import Caller
 from runlore.domain.lazy import dataclass
+
+if TYPE_CHECKING:
+    from runlore.domain.access import Caller
 
 HOST_DEFAULT = "127.0.0.1"
 PORT_DEFAULT = 7717
@@ -20,7 +23,7 @@ class OpenIdSettings:
     client_secret: str = field(default="", repr=False)
     claim: str = "email"
     label: str = ""
-    people: Mapping[str, Caller] = field(default_factory=dict)
+    people: "Mapping[str, Caller]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
