@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from runlore.config.settings import Settings
@@ -271,6 +272,18 @@ def test_what_a_clock_that_was_ahead_has_put_off_is_done_when_it_is_right_again(
         assert sorted(everything(parts)["memories"]) == ["dies", "waits"]
         with parts.store.snapshot() as snapshot:
             assert snapshot.jobs.count() == {}
+
+
+@pytest.mark.req("SUR-3", "SUR-11")
+def test_a_clock_in_doubt_is_told_in_a_section_of_status_that_its_schema_has(sqlite_world: World) -> None:
+    schema = ops.Status.json_schema()
+    assert "clock" not in sqlite_world.operator.status().sections
+
+    sqlite_world.clock.doubted = timedelta(days=400)
+    told = sqlite_world.operator.status()
+
+    assert told.sections["clock"] == {"doubt": sqlite_world.clock.doubt()}
+    jsonschema.validate(told.to_json(), {**schema, "additionalProperties": False})
 
 
 @pytest.mark.req("SKL-9")

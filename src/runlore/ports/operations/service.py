@@ -168,9 +168,10 @@ _FLAG = {"type": "boolean"}
 _TEXT_OR_NOT = {"anyOf": [_TEXT, _NULL]}
 
 
-def _schema(**fields: Mapping[str, object]) -> dict[str, object]:
-    """The schema of a section with these fields, and perhaps more."""
-    return {"type": "object", "properties": fields, "required": [*fields]}
+def _schema(may_lack: frozenset[str] = frozenset(), /, **fields: Mapping[str, object]) -> dict[str, object]:
+    """The schema of a section with these fields, of which it `may_lack` some, and perhaps more."""
+    required = [name for name in fields if name not in may_lack]
+    return {"type": "object", "properties": fields, "required": required}
 
 
 def _backend(always: str, **fields: Mapping[str, object]) -> Mapping[str, object]:
@@ -192,6 +193,9 @@ def _by(words: type[StrEnum], part: Mapping[str, object]) -> Mapping[str, object
 
 
 _STATUS = _schema(
+    frozenset({"clock"}),
+    # Only where it is in doubt.
+    clock=_schema(doubt=_TEXT),
     version=_TEXT,
     state_root=_TEXT,
     store={"type": "object", "additionalProperties": {"anyOf": [_TEXT, _WHOLE]}},
@@ -280,7 +284,7 @@ class Status:
 
     @staticmethod
     def json_schema() -> Mapping[str, object]:
-        """Every section that there is; a newer Runlore may have more of them."""
+        """Every section that there is; a newer Runlore may have more."""
         return {**_STATUS, "description": "What this Runlore is, holds and does."}
 
     @staticmethod
