@@ -189,10 +189,10 @@ def command(
 
 
 def asks(
-    show: Callable[[Any], None],
+    show: Callable[[Any], None], *, then: Callable[[Invocation, "Operations"], None] | None = None
 ) -> Callable[[Callable[..., None]], Callable[Concatenate[Invocation, ...], None]]:
     """A command that is the operation of its own name: what it takes are the fields of the operation's
-    request, or its parameters, and what it answers is shown."""
+    request, or its parameters, and what it answers is shown. `then` follows it, before that."""
 
     def declare(body: Callable[..., None]) -> Callable[Concatenate[Invocation, ...], None]:
         name = body.__name__
@@ -210,7 +210,14 @@ def asks(
             if isinstance(kind, type) and dataclasses.is_dataclass(kind):
                 values = {first: kind(**values)}
             arguments = [values.pop(first)] if first else []
-            call.ask(lambda operations: getattr(operations, name)(*arguments, **values), show)
+
+            def ask(operations: "Operations") -> object:
+                answer: object = getattr(operations, name)(*arguments, **values)
+                if then is not None:
+                    then(call, operations)
+                return answer
+
+            call.ask(ask, show)
 
         signature = inspect.signature(body)
         own = inspect.Parameter("call", inspect.Parameter.POSITIONAL_ONLY)

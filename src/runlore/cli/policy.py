@@ -25,7 +25,10 @@ from runlore.ports import operations as ops
 
 policy = group("What you have decided for everybody, versioned.")
 
-NameArgument = Annotated[str, argument("NAME", f"The policy: {' or '.join(PolicyName)}.", completes="policy")]
+_read_name = options.one_of(PolicyName, "policy")
+NameArgument = Annotated[
+    PolicyName, argument("NAME", f"The policy: {' or '.join(PolicyName)}.", _read_name, "policy")
+]
 FieldsOption = Annotated[
     tuple[str, ...],
     option(
@@ -74,14 +77,14 @@ class PolicyTrialOptions:
                 code="policy.source",
                 hint="runlore policy test FILE, or runlore policy test --set mode=enabled",
             )
-        name = _name(names[0]) if names else PolicyName.LEARNING
+        name = _read_name(names[0]) if names else PolicyName.LEARNING
         return name, None if self.fields else self.what[-1]
 
 
 @command(policy, "show")
 def show(call: Invocation, name: NameArgument) -> None:
     """Show the policy in force."""
-    call.ask(lambda operations: operations.get_policy(_name(name)), show_policy)
+    call.ask(lambda operations: operations.get_policy(name), show_policy)
 
 
 @command(policy, "set")
@@ -104,14 +107,13 @@ def put(
             code="policy.source",
             hint="give a file, or fields: --set retention_days=60",
         )
-    wanted = _name(name)
-    document = None if change.path is None else policy_document(wanted, change.path)
+    document = None if change.path is None else policy_document(name, change.path)
     expected = expected_revision
     with call.operations() as operations:
-        before = operations.get_policy(wanted)
+        before = operations.get_policy(name)
         after = operations.put_policy(
             ops.PolicyChange(
-                name=wanted,
+                name=name,
                 policy=with_fields(before.policy, change.fields) if document is None else document,
                 # What is changed field by field is bound to the document that was changed.
                 expected_revision=before.revision if expected is None and document is None else expected,
@@ -141,7 +143,7 @@ def try_out(call: Invocation, trial: PolicyTrialOptions) -> None:
 @command(policy, "history")
 def history(call: Invocation, name: NameArgument) -> None:
     """Show every version of a policy, and what it changed."""
-    call.ask(lambda operations: operations.policy_history(_name(name)), show_policies)
+    call.ask(lambda operations: operations.policy_history(name), show_policies)
 
 
 @command(policy, "rollback")
@@ -155,11 +157,7 @@ def rollback(
 
     Without --to it is the one before the present one, so a second call takes the first one back.
     """
-    request = ops.PolicyRollback(
-        name=_name(name),
-        to_revision=to,
-        expected_revision=expected_revision,
-    )
+    request = ops.PolicyRollback(name=name, to_revision=to, expected_revision=expected_revision)
     with call.operations() as operations:
         before = operations.get_policy(request.name)
         after = operations.rollback_policy(request)
@@ -171,10 +169,6 @@ def rollback(
             say(f"It is what revision {to_revision} was.", "dim")
 
     call.answer(answers.write(after), show)
-
-
-def _name(text: str) -> PolicyName:
-    return options.word(PolicyName, text, "policy")
 
 
 def policy_document(name: PolicyName, path: str) -> JsonObject:

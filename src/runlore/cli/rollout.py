@@ -1,7 +1,6 @@
 """`runlore skill rollout`: a published procedure becomes a skill, step by step, each with its evidence."""
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated
 
@@ -292,7 +291,10 @@ def advance(
         expected_revision=expected_revision,
         idempotency_key=idempotency_key,
     )
-    _move(call, lambda operations: operations.advance_promoted(request))
+    with call.operations() as operations:
+        skill = operations.advance_promoted(request)
+        bring_mounts_up_to_date(call, operations)
+    call.answer(answers.write(skill), lambda: rollout_tables.show_moved(skill))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,38 +331,19 @@ def promoted_history(skill_name: NameArgument, page: options.PageOptions) -> Non
 
 
 @command(rollout, "revoke")
-def revoke(
-    call: Invocation,
-    name: NameArgument,
-    reason: options.ReasonOption = "",
-    idempotency_key: options.KeyOption = None,
+@asks(rollout_tables.show_revoked, then=bring_mounts_up_to_date)
+def revoke_promoted(
+    skill_name: NameArgument, reason: options.ReasonOption = "", idempotency_key: options.KeyOption = None
 ) -> None:
     """Take a promoted skill out of use, at once."""
-    request = ops.RevokePromoted(skill_name=name, reason=reason, idempotency_key=idempotency_key)
-    with call.operations() as operations:
-        revoked = operations.revoke_promoted(request)
-        bring_mounts_up_to_date(call, operations)
-    call.answer(answers.write(revoked), lambda: rollout_tables.show_revoked(revoked))
 
 
 @command(rollout, "rollback")
-def rollback(
-    call: Invocation,
-    name: NameArgument,
-    reason: options.ReasonOption = "",
-    idempotency_key: options.KeyOption = None,
+@asks(rollout_tables.show_moved, then=bring_mounts_up_to_date)
+def rollback_promoted(
+    skill_name: NameArgument, reason: options.ReasonOption = "", idempotency_key: options.KeyOption = None
 ) -> None:
     """Put the newest version back that was active."""
-    request = ops.RevokePromoted(skill_name=name, reason=reason, idempotency_key=idempotency_key)
-    _move(call, lambda operations: operations.rollback_promoted(request))
-
-
-def _move(call: Invocation, act: Callable[[ops.Operations], PromotedSkill]) -> None:
-    """Do it, let the managed copies follow, and tell where the skill stands."""
-    with call.operations() as operations:
-        skill = act(operations)
-        bring_mounts_up_to_date(call, operations)
-    call.answer(answers.write(skill), lambda: rollout_tables.show_moved(skill))
 
 
 def _show_tried(screen: Screen, name: str, ended: ops.RunEnded) -> None:

@@ -78,8 +78,8 @@ def cancel_run(run_id: options.RunArgument) -> None:
 
 
 @command(run_group, "outcome")
+@asks(lambda answer: say(f"Run {answer.run_id} went {answer.outcome}, as you say."))
 def say_outcome(
-    call: Invocation,
     run_id: options.RunArgument,
     outcome: Annotated[SaidOutcome, argument("good|bad", "How it went.")],
 ) -> None:
@@ -87,11 +87,6 @@ def say_outcome(
 
     Said within a day, it counts instead of what Runlore reads off the run.
     """
-    request = ops.OutcomeRequest(run_id=run_id, outcome=outcome)
-    call.ask(
-        lambda operations: operations.say_outcome(request),
-        lambda answer: say(f"Run {answer.run_id} went {answer.outcome}, as you say."),
-    )
 
 
 @command(run_group, "scratch")
@@ -262,11 +257,7 @@ def end(
     call: Invocation, session_id: options.SessionArgument, expected_revision: options.ExpectedOption = None
 ) -> None:
     """End a session; its open runs end as interrupted."""
-    request = ops.SessionChange(
-        session_id=session_id,
-        ended=True,
-        expected_revision=expected_revision,
-    )
+    request = ops.SessionChange(session_id=session_id, ended=True, expected_revision=expected_revision)
     call.ask(
         lambda operations: operations.change_session(request),
         lambda ended: session_tables.tell_session("Ended", ended),

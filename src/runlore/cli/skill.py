@@ -31,7 +31,7 @@ command(skill, "delete")(library.delete)
 command(skill, "restore")(library.restore)
 command(skill, "settle")(library.settle)
 command(skill, "curate")(library.curate)
-command(skill, "undo")(library.undo)
+command(skill, "undo")(library.undo_curation)
 command(skill, "curations")(library.list_curations)
 command(skill, "mount")(mounting.mount)
 command(skill, "unmount")(mounting.unmount)
@@ -65,12 +65,12 @@ def list_suggestions(where: SuggestionOptions, page: options.PageOptions) -> Non
 
 
 @command(suggestions, "show")
-def show(call: Invocation, name: NameArgument) -> None:
+@asks(library_tables.show_suggestion)
+def get_suggestion(name: NameArgument) -> None:
     """Show one suggested skill and its evidence.
 
     With its whole text, and the reasons of its score.
     """
-    call.ask(lambda operations: operations.get_suggestion(name), library_tables.show_suggestion)
 
 
 @command(suggestions, "skip")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from runlore.cli import options
-from runlore.cli.invocation import Invocation, command
+from runlore.cli.invocation import Invocation, asks, command
 from runlore.cli.tables import learning_tables, service_tables
 from runlore.cli.terminal import progress_bar, say
 from runlore.cli.typer_commands import argument, group, option
@@ -70,15 +70,14 @@ def doctor(
 
 
 @command(jobs, "list")
+@asks(service_tables.show_jobs)
 def list_jobs(
-    call: Invocation,
     states: Annotated[
         frozenset[JobState],
         options.any_of(f"{options.STATE_NAMES} STATE", JobState, "job state", about="Only this state"),
     ] = frozenset(),
 ) -> None:
     """List background work; `dead` has failed for good."""
-    call.ask(lambda operations: operations.list_jobs(states), service_tables.show_jobs)
 
 
 @command(jobs, "retry")

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from runlore.cli import options
-from runlore.cli.invocation import Invocation
+from runlore.cli.invocation import asks
 from runlore.cli.tables.table_cells import plural
 from runlore.cli.terminal import Column, say, show_table
 from runlore.cli.typer_commands import option
@@ -13,24 +13,6 @@ from runlore.domain.worth.effect import Worth
 from runlore.ports import operations as ops
 
 _STYLES = {Worth.HARMS: "red", Worth.HELPS: "green"}
-
-
-def value(call: Invocation, limit: options.SearchLimitOption = limits.SEARCH_LIMIT_DEFAULT) -> None:
-    """Show what each learning and skill is worth: how runs went with it, and without it."""
-    request = ops.ValueRequest(limit=limit)
-    call.ask(lambda operations: operations.value(request), _show)
-
-
-def repeats(
-    call: Invocation,
-    persona: Annotated[
-        PersonaId | None, option("--persona ID", "Whose sessions; those without a persona if left out.")
-    ] = None,
-    limit: options.SearchLimitOption = limits.SEARCH_LIMIT_DEFAULT,
-) -> None:
-    """Show what you told your agents more than once."""
-    request = ops.RepeatsRequest(persona_id=persona, limit=limit)
-    call.ask(lambda operations: operations.repeats(request), _show_repeats)
 
 
 def _show_repeats(answer: ops.RepeatsAnswer) -> None:
@@ -115,3 +97,18 @@ def _points(item: ops.ValueItem) -> str:
     if item.word is Worth.TOO_FEW:
         return "-"
     return f"{item.difference:+} ({item.low:+} to {item.high:+})"
+
+
+@asks(_show)
+def value(limit: options.SearchLimitOption = limits.SEARCH_LIMIT_DEFAULT) -> None:
+    """Show what each learning and skill is worth: how runs went with it, and without it."""
+
+
+@asks(_show_repeats)
+def repeats(
+    persona_id: Annotated[
+        PersonaId | None, option("--persona ID", "Whose sessions; those without a persona if left out.")
+    ] = None,
+    limit: options.SearchLimitOption = limits.SEARCH_LIMIT_DEFAULT,
+) -> None:
+    """Show what you told your agents more than once."""

@@ -63,10 +63,7 @@ def list_skills(call: Invocation, where: SkillOptions, page: options.PageOptions
         else:
             _refuse_narrowing(where, page)
             found = ops.SkillPage(items=operations.session_skills(where.session))
-    call.answer(
-        answers.write(found),
-        lambda: library_tables.show_skills(found.items, found.next_cursor),
-    )
+    call.answer(answers.write(found), lambda: library_tables.show_skills(found.items, found.next_cursor))
 
 
 def view(call: Invocation, name: SkillArgument) -> None:
@@ -96,11 +93,7 @@ def match(
 
     Those that are always there, then the best of the others, with the reasons of each score.
     """
-    request = ops.MatchRequest(
-        query=" ".join(query),
-        session_id=session,
-        limit=limit,
-    )
+    request = ops.MatchRequest(query=" ".join(query), session_id=session, limit=limit)
     call.ask(lambda operations: operations.match_skills(request), library_tables.show_fitting)
 
 
@@ -362,8 +355,8 @@ def curate(
     call.answer(answers.write(answer), lambda: library_tables.show_curated(answer))
 
 
-def undo(
-    call: Invocation,
+@asks(library_tables.show_undone, then=bring_mounts_up_to_date)
+def undo_curation(
     curation_id: Annotated[CurationId | None, argument("ID", "The curation; the newest if left out.")] = None,
     idempotency_key: options.KeyOption = None,
 ) -> None:
@@ -371,10 +364,6 @@ def undo(
 
     Byte for byte as it was; refused where one of its skills was changed since.
     """
-    with call.operations() as operations:
-        undone = operations.undo_curation(curation_id, idempotency_key)
-        bring_mounts_up_to_date(call, operations)
-    call.answer(answers.write(undone), lambda: library_tables.show_undone(undone))
 
 
 @asks(library_tables.show_curations)
