@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.errors import Unavailable
 from runlore.domain.search.ranking import Similarities
-from runlore.ports.embedder import DenseIndex, Embedded, EmbeddingFailure
+from runlore.ports.embedder import Embedded, EmbeddingFailure
 from runlore.recall.dense import DenseVectors, load_stamped, load_vectors
 
 pytestmark = pytest.mark.req("RET-8")
@@ -199,7 +199,7 @@ def test_an_empty_index_answers_with_nothing_and_takes_any_dimension_again() -> 
 
 def test_what_was_saved_is_loaded_whole_and_goes_on(tmp_path: Path) -> None:
     path = str(tmp_path / "vectors")
-    index: DenseIndex = index_of(things(1, 300))
+    index: DenseVectors = index_of(things(1, 300))
     index.put(things(2, 10))
     query = things(3, 1)[0].vector
     index.save(path)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from runlore.ports.skill_files import SkillMounts
 from runlore.skill_files.disk import Disk
 from runlore.skill_files.front_matter import read_skill
 from runlore.skill_files.mount_lists import MountLists
@@ -10,7 +9,7 @@ from runlore.skill_files.mounts import FolderMounts
 from tests.skill_files.skill_folders import QuickDisk
 
 
-def mounts(folder: Path, *, disk: Disk | None = None, state: str = "state") -> SkillMounts:
+def mounts(folder: Path, *, disk: Disk | None = None, state: str = "state") -> FolderMounts:
     """What mounts skills on this machine for a state root that lies beside the project of a folder."""
     root = folder.parents[2] / state
     root.mkdir(exist_ok=True)

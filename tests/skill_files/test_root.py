@@ -11,7 +11,7 @@ import pytest
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused
-from runlore.ports.skill_files import FileStanding, SkillFiles
+from runlore.ports.skill_files import FileStanding
 from runlore.skill_files.root import SkillRoot
 from tests.skill_files.skill_folders import quick_root, standing, text_of, written
 
@@ -24,7 +24,7 @@ def problems(state: Path) -> dict[str, str]:
 
 
 def test_a_root_that_is_not_there_holds_nothing_and_is_not_made_to_look(tmp_path: Path) -> None:
-    root: SkillFiles = quick_root(tmp_path)
+    root = quick_root(tmp_path)
 
     assert root.scan() == ()
     assert root.find("pdf") is None

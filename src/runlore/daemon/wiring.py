@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from runlore.domain.run import RunId
     from runlore.domain.skill import SkillDocument, SkillId
     from runlore.ports.clock import Clock
-    from runlore.ports.embedder import DenseIndex
     from runlore.ports.ids import Ids
     from runlore.ports.index import Index, SkillSearch
     from runlore.ports.operations import NewInput, Operations, RunView
     from runlore.ports.store import Store
     from runlore.ports.workspaces import Workspace, Workspaces, Worktree
+    from runlore.recall.dense import DenseVectors
 else:
     mounting = LazyModule("runlore.daemon.skills.mounting")
 
@@ -83,12 +83,12 @@ class RecallEngine:
 class DenseEngine:
     """The vectors of learnings, which bring numpy too."""
 
-    def empty(self, identity: str) -> DenseIndex:
+    def empty(self, identity: str) -> DenseVectors:
         from runlore.recall import DenseVectors
 
         return DenseVectors(identity)
 
-    def load(self, path: str, identity: str) -> tuple[DenseIndex, str] | None:
+    def load(self, path: str, identity: str) -> tuple[DenseVectors, str] | None:
         from runlore.recall import load_stamped
 
         return load_stamped(path, identity)
@@ -119,7 +119,7 @@ class SkillIndexEngine:
         if self._path:
             delete_file(self._path)
 
-    def vectors(self, identity: str, path: str | None) -> DenseIndex:
+    def vectors(self, identity: str, path: str | None) -> DenseVectors:
         from runlore.recall.dense import DenseVectors, load_vectors
 
         loaded = None if path is None else load_vectors(path, identity)

@@ -142,7 +142,7 @@ class _Names:
 
 
 class DenseVectors:
-    """What `ports.embedder.DenseIndex` promises, in one matrix of numpy."""
+    """Vectors by key, in one matrix of numpy. Many threads may search beside one that changes it."""
 
     def __init__(self, identity: str) -> None:
         self._identity = identity
@@ -154,13 +154,17 @@ class DenseVectors:
 
     @property
     def identity(self) -> str:
+        """Whose vectors these are: `Embedder.identity`. Vectors of another have no place here."""
         return self._identity
 
     def marks(self) -> Mapping[str, str]:
+        """What is held, each with its mark: what is missing here or has another mark is to be embedded."""
         with self._changing:
             return dict(self._names.marks)
 
     def put(self, things: Iterable[Embedded]) -> None:
+        """Hold these, each in place of what had its key; all or none of them. EmbeddingFailure
+        `embedding.answer`: a vector of another dimension, not finite, or not of length 1."""
         newest = {thing.key: thing for thing in things}
         if not newest:
             return
@@ -176,6 +180,7 @@ class DenseVectors:
                 self._compact()
 
     def erase(self, keys: Iterable[str]) -> None:
+        """Remove every version of these vectors, in memory and from what is saved afterwards."""
         with self._changing:
             for key in set(keys) & self._names.marks.keys():
                 del self._names.marks[key]
@@ -190,6 +195,10 @@ class DenseVectors:
         allowed: Collection[str] | None = None,
         also: Collection[str] = (),
     ) -> Similarities:
+        """The `limit` nearest of those allowed (None: all), equals by key, and the allowed ones of `also`.
+
+        Similarities and background are exact, the same on every machine for the same vectors.
+        """
         query = _round_to_grid([vector])[0]
         with self._changing:
             view, keys, row_of = self._view, self._names.keys, self._names.row_of
@@ -210,6 +219,8 @@ class DenseVectors:
         return Similarities(of={keys[row]: score for row, score in named}, background=_background(scores))
 
     def save(self, path: str, stamp: str = "") -> None:
+        """Write all of it aside and put it in place at once, with the owner's stamp for what it covers;
+        Unavailable `index.save` where that fails."""
         with self._changing:
             self._compact()
             view, keys = self._view, list(self._names.keys)

@@ -195,13 +195,16 @@ _OPEN_ATTEMPTS = 8
 
 
 class FolderMounts:
-    """`ports.skill_files.SkillMounts` in the folders of this machine, for one state root."""
+    """Managed copies in folders of this machine where agents look for skills. What Runlore
+    did not write is never touched."""
 
     def __init__(self, lists: MountLists, *, disk: Disk | None = None) -> None:
         self._lists = lists
         self._disk = disk or Disk()
 
     def sync(self, folder: str, skills: Mapping[str, str], *, dry_run: bool = False) -> tuple[Mounted, ...]:
+        """Make the managed copies in a folder exactly these (name to file text): new ones written, drifted
+        ones repaired, those that are no longer wanted removed, hand-written ones of the same name left."""
         path = _check_folder(folder)
         wanted = self._make_copies(skills, make=bool(skills) and not dry_run)
         with errors_of(path):
@@ -213,9 +216,11 @@ class FolderMounts:
                 return self._apply_plan(target, path, wanted, made)
 
     def clear(self, folder: str, *, dry_run: bool = False) -> tuple[Mounted, ...]:
+        """Remove every managed copy from a folder, and the folder itself where it was made for them."""
         return self.sync(folder, {}, dry_run=dry_run)
 
     def stamp(self, folder: str) -> str:
+        """A text that is another one after any change to a copy, without a look into the files."""
         path = _check_folder(folder)
         seen = sha256()
         with errors_of(path), self._open_target(path, make=False, shared=True) as (_, target, _made):

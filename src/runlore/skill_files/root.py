@@ -63,7 +63,7 @@ class _Change:
 
 
 class SkillRoot:
-    """`ports.skill_files.SkillFiles` in a folder of the state root, made when there is something to write."""
+    """The skill root of the state folder, made when there is something to write."""
 
     def __init__(
         self,
@@ -81,6 +81,8 @@ class SkillRoot:
         self._kept: Mapping[str, CachedFile] = {}
 
     def stamp(self) -> str:
+        """A text that is another one after any change to any file here, without a look into the files; empty
+        where the latest change is too young to be told from the next one, or where nothing can be told."""
         with self._open_root() as root:
             if root is None:
                 return _NO_ROOT
@@ -95,6 +97,7 @@ class SkillRoot:
         return "" if time.time_ns() - newest < self._settled_ns else seen.hexdigest()
 
     def scan(self) -> tuple[FoundSkillFile, ...]:
+        """Every folder that holds a SKILL.md, by name; those that are refused with the reason."""
         with self._open_root() as root:
             if root is None:
                 return ()
@@ -128,16 +131,23 @@ class SkillRoot:
             return tuple(one for one in found if one is not None)
 
     def put(self, name: str, text: str) -> None:
+        """Write a skill's file, whole or not at all. Conflict (`skill.file-edited`, `skill.file-foreign`)
+        where the folder holds what somebody else wrote; Refused (`skill.link`) where anything is a link."""
         _raise_any(self.put_all([SkillFile(name=name, text=text)]))
 
     def remove(self, name: str) -> None:
+        """Remove a skill's folder where it is as it was written; what people put beside the file stays."""
         _raise_any(self.put_all([SkillFile(name=name, text=None)]))
 
     def take(self, name: str, text: str | None = None) -> None:
+        """Call what stands in a folder ours: it is in the store now as it is. With the `text` that was
+        stored, Conflict (`skill.file-edited`) where somebody has changed the file since it was read: it is
+        an edit of that text then."""
         _raise_any(self.take_all([SkillFile(name=name, text=text)]))
 
     def put_all(self, files: Sequence[SkillFile]) -> Mapping[str, RunloreError]:
-        """Write or remove many, with the list written once before and once behind them."""
+        """Write or remove many, with the list written once before and once behind them; what went wrong, by
+        name."""
         contents, refused = _check_files(files)
         if not contents:
             return refused
@@ -175,6 +185,7 @@ class SkillRoot:
         return refused
 
     def mirror(self, name: str, document: JsonObject) -> None:
+        """Write a list for people to read, such as `.skipped.json`, in place of what it was."""
         if not _MIRRORED.match(name) or name == WRITTEN:
             raise Invalid(
                 f"{name!r:.80} is no name for a list in the skill root",
@@ -186,6 +197,7 @@ class SkillRoot:
             root.write(name, content)
 
     def read_mirror(self, name: str) -> JsonObject | None:
+        """What such a list says: None where there is none, and nothing where it cannot be read."""
         with self._open_root() as root:
             if root is None or root.status(name) is None:
                 return None
@@ -196,6 +208,7 @@ class SkillRoot:
         return document if isinstance(document, dict) else {}
 
     def read(self, text: str, *, folder: str = "") -> ReadSkill:
+        """Read the text of a SKILL.md leniently; Invalid (`skill.document`) where it is none."""
         return front_matter.read_skill(without_secret("the skill", text), folder=folder)
 
     def _change_all(

@@ -15,7 +15,7 @@ from runlore.domain.policies.policy import PolicyName
 from runlore.domain.session import SessionId
 from runlore.models.embedding import open_embedder
 from runlore.ports import operations as ops
-from runlore.ports.embedder import DenseIndex, EmbeddingBackend, EmbeddingProvider
+from runlore.ports.embedder import EmbeddingBackend, EmbeddingProvider
 from runlore.recall.dense import DenseVectors
 from runlore.skill_files.root import SkillRoot
 from tests.flow.meanings import texts
@@ -40,7 +40,7 @@ class Counting(SkillIndexEngine):
 
     compared = 0
 
-    def vectors(self, identity: str, path: str | None) -> DenseIndex:
+    def vectors(self, identity: str, path: str | None) -> DenseVectors:
         """Vectors that count it."""
         engine = self
 

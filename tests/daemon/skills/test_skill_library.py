@@ -265,7 +265,7 @@ def test_a_look_at_unchanged_files_opens_none_of_them_also_in_the_next_process(s
     told = first.refresh().problems
     for library in (first, library_on(world, settled_ns=0)):
         disk = WatchedDisk()
-        library._files._disk = disk  # type: ignore[attr-defined]
+        library._files._disk = disk
 
         assert library.refresh().problems == told != ()
 

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from runlore.domain.record import JsonObject, Record
     from runlore.flow.prompt_context.search import Synced
     from runlore.ports.clock import Clock
-    from runlore.ports.embedder import DenseIndex, Vector
+    from runlore.ports.embedder import Vector
     from runlore.ports.store import Collections, Snapshot, Store, StorePosition
+    from runlore.recall.dense import DenseVectors
 
 # What search and contexts rank by default. Episodes and scratch are found by their words.
 EMBEDDED_LAYERS = frozenset({Layer.PROFILE, Layer.PROCEDURAL, Layer.SEMANTIC})
@@ -46,9 +47,9 @@ _NONE_YET = "no learning has a vector yet; the daemon makes them, or `runlore jo
 class VectorEngine(Protocol):
     """Where indexes of vectors come from. Asked when one is needed, not at the start."""
 
-    def empty(self, identity: str) -> DenseIndex: ...
+    def empty(self, identity: str) -> DenseVectors: ...
 
-    def load(self, path: str, identity: str) -> tuple[DenseIndex, str] | None:
+    def load(self, path: str, identity: str) -> tuple[DenseVectors, str] | None:
         """A saved index with its stamp; None when there is none that can be used."""
 
 
@@ -71,7 +72,7 @@ class LearningVectors:
         self._path = path
         self._engine = engine
         self._lock = threading.RLock()
-        self._vectors: DenseIndex | None = None
+        self._vectors: DenseVectors | None = None
         # How far was followed, and up to where nothing waits for a vector.
         self._position: StorePosition | None = None
         self._covered: StorePosition | None = None
@@ -204,7 +205,7 @@ class LearningVectors:
         with self._store.snapshot() as snapshot:
             return snapshot.records.position()
 
-    def _ensure_loaded(self) -> DenseIndex:
+    def _ensure_loaded(self) -> DenseVectors:
         with self._lock:
             if self._vectors is None or self._is_stale:
                 self._load()

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from runlore.domain.record import RecordId
     from runlore.domain.search.ranking import Similarities
     from runlore.flow.prompt_context.vector_search import VectorQuery
-    from runlore.ports.embedder import DenseIndex, Vector
+    from runlore.ports.embedder import Vector
+    from runlore.recall.dense import DenseVectors
 
 PAST = "a past moment is searched by words alone"
 BUILDING = "the index is still being built: what it does not know yet was not found"
@@ -26,7 +27,7 @@ class QueryVector:
 
     def __init__(
         self,
-        vectors: DenseIndex | None = None,
+        vectors: DenseVectors | None = None,
         vector: Vector | None = None,
         *,
         model: str = "",

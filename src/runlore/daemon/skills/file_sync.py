@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from runlore.flow.skills import saving, skill_provenance
     from runlore.ports.clock import Clock
     from runlore.ports.ids import Ids
-    from runlore.ports.skill_files import FoundSkillFile, ReadSkill, SkillFiles
+    from runlore.ports.skill_files import FoundSkillFile, ReadSkill
     from runlore.ports.store import Collections, Store
+    from runlore.skill_files.root import SkillRoot
 else:
     saving = LazyModule("runlore.flow.skills.saving")
     skill_provenance = LazyModule("runlore.flow.skills.skill_provenance")
@@ -104,7 +105,7 @@ class FileSync:
     def __init__(
         self,
         store: Store,
-        files: SkillFiles,
+        files: SkillRoot,
         *,
         clock: Clock,
         ids: Ids,

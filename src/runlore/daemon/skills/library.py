@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from runlore.ports.ids import Ids
     from runlore.ports.index import SkillSearch
     from runlore.ports.operations.library import FittingSkills
-    from runlore.ports.skill_files import ReadSkill, SkillFiles
+    from runlore.ports.skill_files import ReadSkill
     from runlore.ports.store import Collections, Store
+    from runlore.skill_files.root import SkillRoot
 else:
     choice = LazyModule("runlore.daemon.skills.choice")
     file_differences = LazyModule("runlore.daemon.skills.file_differences")
@@ -71,7 +72,7 @@ class LibraryParts:
     """What a library is made of. Without an embedding backend words decide alone."""
 
     store: Store
-    files: SkillFiles
+    files: SkillRoot
     engine: SkillEngine
     clock: Clock
     ids: Ids

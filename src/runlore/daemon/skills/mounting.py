@@ -22,7 +22,7 @@ from runlore.domain.skill import Skill
 from runlore.flow.skills.library import render_skill
 from runlore.flow.skills.machines import note_mounts, read_mounts
 from runlore.ports.operations import LibraryOperations, SkillsRequest
-from runlore.ports.skill_files import Mounted, SkillMounts
+from runlore.ports.skill_files import Mounted
 from runlore.ports.store import Collections, Store
 from runlore.skill_files.locations import files_beside, mount_folders
 from runlore.skill_files.mount_lists import MountLists
@@ -54,7 +54,7 @@ class MountManager:
         self._notes = MountNotes(state_root)
         self._lists = lists or MountLists(state_root)
         self._source = source.rstrip("/")
-        self._mounts: SkillMounts = FolderMounts(self._lists)
+        self._mounts = FolderMounts(self._lists)
 
     @property
     def machine(self) -> str:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from runlore.domain.session import SessionId
     from runlore.domain.skill import SkillDocument, SkillId
     from runlore.flow.prompt_context import skill_search
-    from runlore.ports.embedder import DenseIndex
     from runlore.ports.index import SkillSearch
     from runlore.ports.store import Collections
+    from runlore.recall.dense import DenseVectors
 else:
     rollouts = LazyModule("runlore.domain.rollouts")
     skill_search = LazyModule("runlore.flow.prompt_context.skill_search")
@@ -46,7 +46,7 @@ class SkillEngine(Protocol):
     def discard(self) -> None:
         """Delete what was kept so; Unavailable where it has to stay."""
 
-    def vectors(self, identity: str, path: str | None) -> DenseIndex:
+    def vectors(self, identity: str, path: str | None) -> DenseVectors:
         """The vectors of a file; none yet where there is no file, or none of this identity."""
 
 

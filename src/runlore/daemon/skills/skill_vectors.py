@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from runlore.daemon.search.embedding_backend import (
     ASIDE_FOR,
@@ -28,8 +29,11 @@ from runlore.domain.search.ranking import Similarities
 from runlore.domain.skill import SkillId
 from runlore.domain.timestamps import format_time
 from runlore.ports.clock import Clock
-from runlore.ports.embedder import DenseIndex, Embedded, EmbeddingFailure, Vector
+from runlore.ports.embedder import Embedded, EmbeddingFailure, Vector
 from runlore.ports.store import Store
+
+if TYPE_CHECKING:
+    from runlore.recall.dense import DenseVectors
 
 # How many skills are sent at once, and for how long that may take beside the turns.
 BATCH = 64
@@ -75,7 +79,7 @@ class SkillVectors:
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()
-        self._dense: DenseIndex | None = None
+        self._dense: DenseVectors | None = None
         self._changes = 0
         self._told: _Told | None = None
         self._erasures = 0
@@ -256,7 +260,7 @@ class SkillVectors:
             self._dense = self._engine.vectors(self._backend.identity, None)
             self._changes += 1
 
-    def _vectors(self) -> DenseIndex:
+    def _vectors(self) -> "DenseVectors":
         with self._lock:
             if self._dense is None:
                 self._dense = self._engine.vectors(self._backend.identity, self._path)
