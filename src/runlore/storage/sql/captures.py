@@ -16,7 +16,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
+from runlore.storage.sql.session import Row, SqlCollection, id_chunks, writing
 
 TABLE = texts.TextTable(
     "run_captures", "capture", "run_id session_id opened_at_ms state is_untrusted", row="c"
@@ -38,12 +38,7 @@ _WITHOUT_MEMORY = (
     " AND r.finished_at_ms >= ?"
 )
 # It answers where the text of the row stands that was there before.
-_PUT = (
-    f"INSERT INTO run_captures ({', '.join(TABLE.columns)}) VALUES ({in_list(TABLE.columns)})"
-    " ON CONFLICT (run_id) DO UPDATE SET"
-    f" {', '.join(f'{column} = excluded.{column}' for column in TABLE.columns[1:])}"
-    " RETURNING text_revision"
-)
+_PUT = f"{TABLE.put} RETURNING text_revision"
 # What waited to be captured never will be.
 _BLANK = (
     "UPDATE run_captures SET text_revision = NULL,"

@@ -29,6 +29,8 @@ from runlore.storage.sql import (
     curations,
     mined_runs,
     promotions,
+    receipts,
+    runs,
     skill_log,
     skill_uses,
     skills,
@@ -70,14 +72,13 @@ _SEEN_NOWHERE = (
 _OWNERS = (
     ("sessions", "session", "session_id"),
     ("runs", "run", "run_id"),
-    ("artifacts", "artifact", "artifact_id"),
-    ("receipts", "receipt", "run_id"),
     ("promoted_history", promotions.TABLE.kind, "name"),
     *(
-        (each.TABLE.name, each.TABLE.kind, each.TABLE.key)
-        for each in (
-            *(approvals, captures, curations, mined_runs, promotions, skill_log, skills, suggestions),
-            transcript_positions,
+        (table.name, table.kind, table.key)
+        for table in (
+            *(approvals.TABLE, runs.ARTIFACTS, captures.TABLE, curations.TABLE, mined_runs.TABLE),
+            *(promotions.TABLE, receipts.TABLE, skill_log.TABLE, skills.TABLE, suggestions.TABLE),
+            transcript_positions.TABLE,
         )
     ),
 )

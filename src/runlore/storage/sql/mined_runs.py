@@ -10,7 +10,7 @@ from runlore.domain.detectors.mined_json import parse_mined, serialize_mined
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
+from runlore.storage.sql.session import Row, SqlCollection, id_chunks, writing
 
 TABLE = texts.TextTable("mined_runs", "mined run", "run_id session_id number")
 _NUMBER_MAX = 2**62
@@ -19,10 +19,6 @@ _OF_SESSION = (
     f" ORDER BY number DESC, run_id DESC LIMIT ?) m {TABLE.join} ORDER BY m.number, m.run_id"
 )
 _SESSIONS = "SELECT DISTINCT session_id FROM mined_runs WHERE session_id > ? ORDER BY session_id LIMIT ?"
-_PUT = (
-    f"INSERT INTO mined_runs ({', '.join(TABLE.columns)}) VALUES ({in_list(TABLE.columns)})"
-    " ON CONFLICT (run_id) DO UPDATE SET session_id = excluded.session_id, number = excluded.number"
-)
 
 
 class SqlMinedRuns(SqlCollection):
@@ -45,7 +41,7 @@ class SqlMinedRuns(SqlCollection):
     def put(self, mined: MinedRun) -> None:
         columns.check_storable(mined.run_id, mined.session_id)
         self._session.make_room(freeing=False)
-        self._execute(_PUT, (mined.run_id, mined.session_id, mined.first_number))
+        self._execute(TABLE.put, (mined.run_id, mined.session_id, mined.first_number))
         # The row is ours from here on, so nobody else writes its text.
         revision, statements = texts.replace_statements(
             self._session, TABLE.owner(mined.run_id), serialize_mined(mined)

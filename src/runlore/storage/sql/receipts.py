@@ -9,14 +9,10 @@ from runlore.domain.timestamps import format_time, from_milliseconds, to_millise
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import Row, SqlCollection, id_chunks, writing
 
-_FOUND = (
-    f"SELECT r.run_id, r.at_ms, {texts.SELECTED} FROM receipts r"
-    f" {texts.join_clause('receipt', 'r', 'run_id')}"
-)
+TABLE = texts.TextTable("receipts", "receipt", "run_id at_ms")
 _NAMING = (
-    f"SELECT r.run_id, r.at_ms, {texts.SELECTED}"
-    " FROM receipt_sources n JOIN receipts r ON r.run_id = n.run_id"
-    f" {texts.join_clause('receipt', 'r', 'run_id')} WHERE n.source_id = ? ORDER BY n.run_id"
+    f"SELECT {TABLE.selected} FROM receipt_sources n JOIN receipts r ON r.run_id = n.run_id {TABLE.join}"
+    " WHERE n.source_id = ? ORDER BY n.run_id"
 )
 _PUT = (
     "INSERT INTO receipts (run_id, at_ms, holdback_percent, text_revision)"
@@ -26,8 +22,6 @@ _PUT = (
 )
 _NAME = "INSERT INTO receipt_sources (source_id, run_id, arm) VALUES (?, ?, ?)"
 _UNNAME = "DELETE FROM receipt_sources WHERE run_id = ?"
-_DELETE = "DELETE FROM receipts WHERE run_id = ?"
-_owner = "receipt:{}".format
 
 
 class SqlReceipts(SqlCollection):
@@ -39,7 +33,7 @@ class SqlReceipts(SqlCollection):
         named = _arms(receipt)
         columns.check_storable(receipt.run_id, *named)
         self._session.make_room(freeing=False)
-        owner = _owner(receipt.run_id)
+        owner = TABLE.owner(receipt.run_id)
         put = (to_milliseconds(receipt.at), receipt.holdback_percent, owner, receipt.run_id)
         made = self._session.rows(_PUT, put)
         if not made:
@@ -54,7 +48,7 @@ class SqlReceipts(SqlCollection):
         )
 
     def get_receipt(self, run_id: RunId) -> Receipt | None:
-        return self._read_first(_read, f"{_FOUND} WHERE r.run_id = ?", run_id)
+        return self._read_first(_read, f"{TABLE.select} WHERE r.run_id = ?", run_id)
 
     def receipts_naming(self, source_id: str) -> tuple[Receipt, ...]:
         return tuple(map(_read, self._rows(_NAMING, source_id)))
@@ -65,7 +59,9 @@ class SqlReceipts(SqlCollection):
             self._session.make_room(freeing=True)
             rows = [(run_id,) for run_id in chunk]
             self._run(
-                (_UNNAME, rows), (_DELETE, rows), texts.erase_statement(self._session, map(_owner, chunk))
+                (_UNNAME, rows),
+                (TABLE.delete, rows),
+                texts.erase_statement(self._session, map(TABLE.owner, chunk)),
             )
 
 

@@ -24,17 +24,12 @@ from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import Parameters, Row, SqlCollection, SqlValue, id_chunks, in_list, writing
 from runlore.storage.sql.sessions import not_found as no_session
 
-_FOUND_ARTIFACT = (
-    f"SELECT a.artifact_id, a.run_id, a.session_id, a.at_ms, {texts.SELECTED} FROM artifacts a"
-    f" {texts.join_clause('artifact', 'a', 'artifact_id')}"
-)
+ARTIFACTS = texts.TextTable("artifacts", "artifact", "artifact_id run_id session_id at_ms")
 _INSERT_ARTIFACT = (
     "INSERT INTO artifacts (artifact_id, run_id, session_id, at_ms, bytes, text_revision)"
     f" SELECT ?, r.run_id, ?, ?, ?, {texts.NEXT_REVISION} FROM runs r WHERE r.run_id = ?"
     " ON CONFLICT DO NOTHING RETURNING text_revision"
 )
-_DELETE = "DELETE FROM artifacts WHERE artifact_id = ?"
-_artifact_owner = "artifact:{}".format
 _owner = "run:{}".format
 
 
@@ -48,7 +43,7 @@ class SqlArtifacts(SqlCollection):
             artifact.artifact_id, artifact.run_id, artifact.session_id, artifact.name, artifact.text
         )
         self._session.make_room(freeing=False)
-        owner = _artifact_owner(artifact.artifact_id)
+        owner = ARTIFACTS.owner(artifact.artifact_id)
         size = len(artifact.text.encode())
         at_ms = to_milliseconds(artifact.created_at)
         row = (artifact.artifact_id, artifact.session_id, at_ms, size, owner, artifact.run_id)
@@ -76,7 +71,7 @@ class SqlArtifacts(SqlCollection):
         return found
 
     def _find_artifact(self, artifact_id: ArtifactId) -> Artifact | None:
-        return self._read_first(_read_artifact, f"{_FOUND_ARTIFACT} WHERE a.artifact_id = ?", artifact_id)
+        return self._read_first(_read_artifact, f"{ARTIFACTS.select} WHERE a.artifact_id = ?", artifact_id)
 
     def artifact_names(self, run_id: RunId) -> tuple[ArtifactId, ...]:
         sql = "SELECT artifact_id FROM artifacts WHERE run_id = ? ORDER BY at_ms, artifact_id"
@@ -107,9 +102,9 @@ class SqlArtifacts(SqlCollection):
         deleted = 0
         for chunk in id_chunks(artifact_ids):
             self._session.make_room(freeing=True)
-            emptied = texts.erase_statement(self._session, map(_artifact_owner, chunk))
+            emptied = texts.erase_statement(self._session, map(ARTIFACTS.owner, chunk))
             rows = [(artifact_id,) for artifact_id in chunk]
-            deleted += self._run((_DELETE, rows), emptied)[0]
+            deleted += self._run((ARTIFACTS.delete, rows), emptied)[0]
         return deleted
 
 

@@ -57,6 +57,12 @@ class TextTable:
         )
         changed = ", ".join(f"{column} = ?" for column in self.columns[1:])
         self.update = f"UPDATE {name} SET {changed}, text_revision = ? WHERE {key} = ?"
+        # A row in place of the one before; its text follows.
+        self.put = (
+            f"INSERT INTO {name} ({', '.join(self.columns)}) VALUES ({in_list(self.columns)})"
+            f" ON CONFLICT ({key}) DO UPDATE SET"
+            f" {', '.join(f'{column} = excluded.{column}' for column in self.columns[1:])}"
+        )
         self.place = f"UPDATE {name} SET text_revision = ? WHERE {key} = ?"
         self.lock = f"SELECT revision FROM {name} WHERE {key} = ?"
         self.delete = f"DELETE FROM {name} WHERE {key} = ?"

@@ -3,22 +3,17 @@
 A position tells the folder that an agent worked in, so it stands among the texts that can be emptied.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import cast
 
-from runlore.domain.record import JsonValue
 from runlore.domain.runs.transcript import Position
+from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.session import SessionId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import Row, SqlCollection, id_chunks, in_list, writing
 
-TABLE = texts.TextTable("transcript_positions", "transcript", "source", row="p")
-_PUT = (
-    "INSERT INTO transcript_positions (source, at_ms) VALUES (?, ?) ON CONFLICT (source)"
-    " DO UPDATE SET at_ms = excluded.at_ms"
-)
+TABLE = texts.TextTable("transcript_positions", "transcript", "source at_ms", row="p")
 _PUT_SESSION = "INSERT INTO transcript_sessions (session_id, source) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _OF_SESSIONS = (
     "SELECT source FROM transcript_positions WHERE source IN"
@@ -41,12 +36,12 @@ class SqlTranscriptPositions(SqlCollection):
         tells of, beside those which were noted before."""
         columns.check_storable(source, *session_ids)
         self._session.make_room(freeing=False)
-        self._execute(_PUT, (source, to_milliseconds(at)))
+        self._execute(TABLE.put, (source, to_milliseconds(at)))
         rows = [(session_id, source) for session_id in sorted(set(session_ids))]
         self._execute(_PUT_SESSION, *rows)
         # The row is ours from here on, so nobody else writes its text.
-        text = {**vars(position), "carried": dict(position.carried)}
-        revision, statements = texts.replace_statements(self._session, TABLE.owner(source), text)
+        owner = TABLE.owner(source)
+        revision, statements = texts.replace_statements(self._session, owner, serialize(position))
         self._run(*statements, (TABLE.place, [(revision, source)]))
 
     @writing
@@ -65,15 +60,4 @@ def _read(row: Row) -> tuple[str, Position]:
     source = row[0]
     text = texts.read(row)
     with columns.Readable(f"transcript {source}"):
-        carried = cast("Mapping[str, str | int]", text["carried"])
-        position = Position(
-            offset=_whole(text["offset"]),
-            line=_whole(text["line"]),
-            fingerprint=str(text["fingerprint"]),
-            carried=dict(carried),
-        )
-    return source, position
-
-
-def _whole(value: JsonValue) -> int:
-    return int(cast("int", value))
+        return source, deserialize(Position, text)
