@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.agent.approval_decision import Ruling, canonical, verdict
+from runlore.domain.agent.approval_decision import Ruling, verdict
 from runlore.domain.agent.approval_rules import ApprovalRules
+from runlore.domain.agent.denied_commands import canonical
 from runlore.domain.text.safe_text import matches
 from tests.examples import scaled
 from tests.waiting import PATIENCE_S

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.agent.approval_decision import HARMLESS, WRITING, Ruling, canonical, verdict
+from runlore.domain.agent.approval_decision import HARMLESS, WRITING, Ruling, verdict
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
+from runlore.domain.agent.denied_commands import canonical
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
 from runlore.domain.text.safe_text import matches
 from tests.examples import scaled

@@ -8,7 +8,11 @@ from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 pytestmark = pytest.mark.req("SEC-6", "AGT-4")
 
 DENYING = ApprovalRules(
-    shell=Stance.ALLOW, deny=("git push*", "npm publish*", "rm *", "kubectl delete --all*")
+    shell=Stance.ALLOW,
+    deny=(
+        *("git push*", "npm publish*", "rm *", "kubectl delete --all*", "docker run --rm*", "chmod -R*"),
+        *("git branch -df*", "docker system prune --all --force", "docker image rm*"),
+    ),
 )
 
 
@@ -44,6 +48,17 @@ def ruled(line: str, rules: ApprovalRules = DENYING) -> Ruling:
         "git -c alias.p=push p",
         "git -c 'alias.p=!git push' p",
         "git config alias.p push",
+        "npx -y npm@10 publish",
+        "setarch -R git push",
+        "kubectl delete --context x pods --all",
+        "docker image --tls x rm --all",
+        # Options stand anywhere, and are spelt in several ways.
+        "docker run x -i --rm",
+        "chmod --recursive 777 x",
+        "chmod 777 -R x",
+        "git branch -d -f x",
+        "git branch --delete --force x",
+        "docker system prune --volumes -fa",
         "echo a | xargs -I{} rm {}",
         "git >out push",
         "git <in push 2>&1 origin",
@@ -97,6 +112,16 @@ def test_what_is_denied_is_found_behind_options_and_programs(line: str) -> None:
         "BASH_ENV=<(echo git push) bash -c :",
         'deno eval \'new Deno.Command("git",{args:["push"]}).spawn()\'',
         "git " + "-c a.b=c " * 100 + "push",
+        "printf 'git\\0push' | xargs -0 env",
+        "git fetch 'ext::sh -c git% push'",
+        "make -f <(printf 'x:\\n\\tgit push')",
+        "nix run nixpkgs#git -- push",
+        "echo git push > a.sh; sh a.sh",
+        "ln -s $(which git) g; ./g push",
+        "(crontab -l; echo '* * * * * git push') | crontab -",
+        "git --config-env=alias.x=V x",
+        "python3 -c 'import os; os.system(\"chmod -vR 777 x\")'",
+        "git $X push",
     ],
 )
 def test_where_it_cannot_be_told_whether_it_is_run_a_person_is_asked(line: str) -> None:
@@ -115,6 +140,15 @@ def test_where_it_cannot_be_told_whether_it_is_run_a_person_is_asked(line: str) 
         "kubectl delete pod a",
         "python3 -c 'print(1)'",
         "which rm",
+        "git remote -v",
+        'git commit -m "$(cat message)"',
+        "git add *.py",
+        "git branch HEAD~1",
+        "chmod 755 x",
+        "git branch -a",
+        "docker run -p 80:80 x",
+        "docker system prune --force",
+        "python3 -c 'import os; os.system(\"chmod 755 x\")'",
     ],
 )
 def test_what_names_it_and_does_not_run_it_is_like_any_other(line: str) -> None:

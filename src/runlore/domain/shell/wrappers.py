@@ -90,7 +90,6 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "dbus-run-session": _wrapper(),
     "firejail": _wrapper(),
     "fakeroot": _wrapper("-l --lib --faked -s -i -b"),
-    "setarch": _wrapper(skips=1),
     "linux32": _wrapper(),
     "linux64": _wrapper(),
     "cross-env": _wrapper(assigns=True),
@@ -260,7 +259,9 @@ def _of_awk(arguments: Sequence[str]) -> str | None:
 
 
 def _of_git(arguments: Sequence[str]) -> str | None:
-    """What single letters do behind some of its subcommands only."""
+    """A transport that is a program; what single letters do behind some of its subcommands only."""
+    if transport := next((word for word in arguments if word.startswith("ext::")), None):
+        return transport
     at = next((at for at, word in enumerate(arguments) if word in _GIT_LETTERS), None)
     if at is None:
         return None
