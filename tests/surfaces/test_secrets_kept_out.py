@@ -87,7 +87,7 @@ def with_secrets(name: str, body: Json) -> Iterator[tuple[str, str, Json]]:
     )
     content = told.get("requestBody", {}).get("content", {}).get("application/json", {})
     known = resolved(content.get("schema", {})).get("properties", {})
-    given = {**{key: example(each) for key, each in known.items()}, **body}
+    given = {**{key: example(each, key=key) for key, each in known.items()}, **body}
     for place in places_of(given):
         hidden = secret(f"{name} {place}")
         wanted = {key: given[key] for key in (*body, place[0])}
@@ -103,7 +103,7 @@ def resolved(schema: Json) -> Json:
     return resolved(values[0]) if values else schema
 
 
-def example(schema: Json, depth: int = 0) -> Any:
+def example(schema: Json, depth: int = 0, *, key: str = "") -> Any:
     """A value that a schema takes, with a text wherever one may be."""
     schema = resolved(schema)
     if "enum" in schema:
@@ -111,10 +111,11 @@ def example(schema: Json, depth: int = 0) -> Any:
     kind = schema.get("type")
     if kind == "object":
         known = schema.get("properties", {}) if depth < DEPTH_MAX else {}
-        return {key: example(each, depth + 1) for key, each in known.items()} or {"a": "text"}
+        return {key: example(each, depth + 1, key=key) for key, each in known.items()} or {"a": "text"}
     if kind == "array":
         return [example(schema.get("items", {}), depth + 1)]
-    return {"integer": schema.get("minimum", 1), "boolean": False, "number": 1}.get(str(kind), "text")
+    text = "/x/text" if "folder" in key else "text"
+    return {"integer": schema.get("minimum", 1), "boolean": False, "number": 1}.get(str(kind), text)
 
 
 def places_of(value: Any, place: Place = ()) -> Iterator[Place]:
@@ -127,9 +128,10 @@ def places_of(value: Any, place: Place = ()) -> Iterator[Place]:
 
 
 def put(value: Any, place: Place, text: str) -> Any:
-    """The document with another text at a place; one of several words goes on with it."""
+    """The document with another text at a place; one of several words goes on with it, and the last name of
+    a path or a scope is it."""
     if not place:
-        return f"{value} {text}" if len(value.split()) > 1 else text
+        return f"{value} {text}" if len(value.split()) > 1 else re.sub(r"[^/:]*\Z", text, value, count=1)
     key, *rest = place
     parts = value.items() if isinstance(value, dict) else enumerate(value)
     changed = {name: put(each, tuple(rest), text) if name == key else each for name, each in parts}

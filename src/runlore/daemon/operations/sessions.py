@@ -204,6 +204,7 @@ class SessionActs(RunActs):
             )
         with self.parts.store.snapshot() as snapshot:
             folder = working_folder(path, partial(find_binding, snapshot))
+        without_secret("the working folder", folder.path)
         if not folder.settled and (unbound := unbound_proposal(folder.path, (folder.project,))):
             _log.warning("in %s: %s", folder.path, unbound)
         return folder
