@@ -373,3 +373,13 @@ def test_what_is_no_object_is_damaged() -> None:
     for wrong in everything:
         with pytest.raises(Corrupt):
             parse_mined(wrong)
+
+
+@pytest.mark.req("SEC-3")
+def test_the_id_of_a_call_is_kept_where_it_holds_no_secret() -> None:
+    ids = [
+        step.call
+        for step in mined(call(f"call_{SECRET}", "ls"), call(f"toolu_{'0aB1cD2eF3' * 2}", "ls")).steps
+    ]
+
+    assert ids == ["", f"toolu_{'0aB1cD2eF3' * 2}"]

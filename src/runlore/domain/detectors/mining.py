@@ -25,6 +25,7 @@ from runlore.domain.detectors.mined import (
 from runlore.domain.detectors.mining_commands import step_commands
 from runlore.domain.detectors.outcome import judge_results
 from runlore.domain.detectors.tool_calls import EDIT, asks_for_approval, change_of, describe_call
+from runlore.domain.guard import first_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.learning.own_words import own_words
 from runlore.domain.privacy.redaction import redact_beginning, redact_json
@@ -337,10 +338,12 @@ def _step(call: _Call, run_id: RunId, *, failed: Container[str]) -> Step:
 
 
 def _own_id(call_id: JsonValue) -> str:
-    """The id of a call where it was drawn at random; one that only counts is that of other calls too."""
+    """The id of a call where it was drawn at random; one that only counts is that of other calls too, and one
+    that holds a secret is nobody's to keep."""
     if not isinstance(call_id, str) or not _DRAWN_ID.fullmatch(call_id):
         return ""
-    return call_id if len(set(call_id)) >= _DRAWN_ID_LETTERS_MIN else ""
+    is_drawn = len(set(call_id)) >= _DRAWN_ID_LETTERS_MIN and first_secret(call_id) is None
+    return call_id if is_drawn else ""
 
 
 def _script(command: str | list[str]) -> Script:
