@@ -148,7 +148,7 @@ def _gives_options(options: Sequence[str], words: Sequence[str]) -> bool:
     """Whether each option is given: `-rf` by `-fr`, by `-r -f` and by `--recursive --force`."""
     given = list(takewhile(lambda word: word != "--", words))
     letters = {letter for word in given if word[:1] == "-" and word[:2] != "--" for letter in word[1:]}
-    long = [word.partition("=")[0] for word in given if word.startswith("--") and len(word) > len("--x")]
+    long = [word.partition("=")[0] for word in given if word.startswith("--") and word[3:]]
     letters |= {letter for name, letter in _LETTERS.items() if any(map(name.startswith, long))}
     letters |= {letter.lower() for letter in letters & {"R"}}
     for option in (each.rstrip(STAR) for each in options):
