@@ -175,7 +175,7 @@ def report_kinds() -> None:
     print("\nFitted kinds that fall short\n")
     short = [
         (kind, len(hits) - sum(hits), len(hits))
-        for part in ("fitted", "second fitted", "third fitted")
+        for part in ("fitted", "second fitted", "third fitted", "fourth fitted")
         for kind, hits in found[part].items()
         if not all(hits)
     ]
