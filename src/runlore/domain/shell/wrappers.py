@@ -165,9 +165,12 @@ def _find_inner(wrapper: Wrapper, arguments: Sequence[str]) -> Inner | None:
 
 # Long options by their whole name, which may be cut short where they are used; single letters may be joined.
 OPTIONS: Mapping[str, str] = {
+    "ack": "--ackrc --pager",
+    "ag": "--pager",
     "bat": "--pager",
-    "curl": "-D -K -O -T -c -o --config --cookie-jar --dump-header --output --remote-name --trace"
-    " --upload-file",
+    "clang-format": "-i",
+    "curl": "-D -K -O -T -c -o --alt-svc --config --cookie-jar --dump-header --etag-save --hsts --libcurl"
+    " --output --output-dir --remote-name --remote-name-all --stderr --trace --trace-ascii --upload-file",
     "date": "-s --set",
     "delta": "--pager",
     "eslint": "-o --fix --output-file",
@@ -177,27 +180,32 @@ OPTIONS: Mapping[str, str] = {
     "git": "-c --config-env --exec-path --ext-diff --git-dir --open-files-in-pager --output"
     " --output-directory --receive-pack --textconv --upload-pack --work-tree",
     "gofmt": "-w",
+    "iconv": "-o --output",
     "journalctl": "--cursor-file --rotate --vacuum-files --vacuum-size --vacuum-time",
     "kubectl": "--kubeconfig",
-    "less": "-k -o -O --log-file --LOG-FILE --lesskey-src",
-    "man": "-H -P --html --pager",
-    "mypy": "--any-exprs-report --cobertura-xml-report --html-report --install-types"
+    "less": "-k -o -O --log-file --LOG-FILE --lesskey-content --lesskey-file --lesskey-src",
+    "man": "-C -H -P --config-file --html --pager",
+    "mypy": "--any-exprs-report --cobertura-xml-report --config-file --html-report --install-types"
     " --junit-xml --python-executable --txt-report --xml-report --xslt-html-report --xslt-txt-report",
     "prettier": "-w --write",
-    "psql": "-L -o --log-file --output",
+    "pandoc": "-F -L -o --extract-media --filter --lua-filter --output --pdf-engine",
+    "psql": "-L -f -o --file --log-file --output",
     "rsync": "-e --rsh --rsync-path",
     "sqlite3": "-cmd -init",
     "ssh": "-F -o",
     "go": "-exec -o -toolexec -vettool -w",
-    "ruff": "-o --fix --output-file",
+    "ruff": "-o --add-noqa --fix --fix-only --output-file",
     "rg": "--hostname-bin --pre",
+    "shfmt": "-w --write",
+    "shuf": "-o --output",
     "sort": "-o --compress-program --output",
-    "tar": "-F -I --checkpoint-action --info-script --new-volume-script --rsh-command --to-command"
-    " --use-compress-program",
+    "tar": "-F -I --checkpoint-action --index-file --info-script --new-volume-script --rsh-command"
+    " --to-command --use-compress-program",
     "tree": "-o",
     "tsc": "--outDir --outFile",
     "wget": "-O -P -o --directory-prefix --execute --output-document --output-file --use-askpass",
-    "yq": "-i --inplace",
+    "xmllint": "--output",
+    "yq": "-i -s --inplace --split-exp",
 }
 # An address, or two; then one letter that prints, deletes or ends; or a substitution that only prints.
 _SED_STEP = re.compile(
@@ -205,6 +213,11 @@ _SED_STEP = re.compile(
     r"(?:[pdqPDQ=]|s(?P<by>[/|,#@])(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)[gpiI\d]*)\s*"
 )
 _DOT_COMMAND = re.compile(r"(?:^|[\n;])\s*\.[a-z]")
+# Functions and statements of SQL by which a client or its server writes a file or runs a program.
+_SQL_DOES = re.compile(
+    r"\b(?:writefile|edit|load_extension)\s*\(|\b(?:attach|vacuum\s.*into|copy\s.*(?:program|to\s+'))\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _AWK_DOES = re.compile(r"[|>@]|\bsystem\b|\bgetline\b")
 
 
@@ -252,21 +265,25 @@ def _of_awk(arguments: Sequence[str]) -> str | None:
         (
             word
             for word in arguments
-            if _AWK_DOES.search(word) or word.startswith(("-f", "-i", "-l", "-E", "--"))
+            if _AWK_DOES.search(word)
+            or word.startswith(("-f", "-i", "-l", "-E", "-d", "-D", "-o", "-p", "--"))
         ),
         None,
     )
 
 
 def _of_git(arguments: Sequence[str]) -> str | None:
-    """A transport that is a program; what single letters do behind some of its subcommands only."""
+    """A transport that is a program; what a letter or a word does behind some of its subcommands only."""
     if transport := next((word for word in arguments if word.startswith("ext::")), None):
         return transport
     at = next((at for at, word in enumerate(arguments) if word in _GIT_LETTERS), None)
     if at is None:
         return None
-    letter = _GIT_LETTERS[arguments[at]]
-    return next((word for word in arguments[at:] if _is_option(word, letter)), None)
+    option = _GIT_LETTERS[arguments[at]]
+    behind = arguments[at + 1 :]
+    return next(
+        (word for word in behind if word == option or (option[0] == "-" and _is_option(word, option))), None
+    )
 
 
 def _of_two_files(arguments: Sequence[str]) -> str | None:
@@ -276,14 +293,25 @@ def _of_two_files(arguments: Sequence[str]) -> str | None:
 
 def _of_client(arguments: Sequence[str]) -> str | None:
     """A command of the client itself: it writes files and runs programs: psql's `\\!`, sqlite3's `.shell`."""
-    return next((word for word in arguments if "\\" in word or _DOT_COMMAND.search(word)), None)
+    does = (word for word in arguments if "\\" in word or _DOT_COMMAND.search(word) or _SQL_DOES.search(word))
+    return next(does, None)
 
 
 def _of_less(arguments: Sequence[str]) -> str | None:
     return next((word for word in arguments if word.startswith("+")), None)
 
 
-_GIT_LETTERS = {"archive": "-o", "grep": "-O", "rebase": "-x", "difftool": "-x", "clone": "-u"}
+_GIT_LETTERS = {
+    "archive": "-o",
+    "bisect": "run",
+    "clone": "-u",
+    "difftool": "-x",
+    "format-patch": "-o",
+    "grep": "-O",
+    "hook": "run",
+    "rebase": "-x",
+    "submodule": "foreach",
+}
 _SPECIAL: Mapping[str, Callable[[Sequence[str]], str | None]] = {
     "sed": _of_sed,
     "awk": _of_awk,
