@@ -146,16 +146,16 @@ MEASURED = """\
 ## What gets through
 
 `make bench ONLY=poisoning` brings hostile texts in by every way, under the boldest policy, with a model that
-obeys them and a judge that says yes. One run, of a sample of eight texts each way:
+obeys them and a judge that says yes. One run, of a sample of forty texts each way:
 
 | way | texts | reached a prompt | became a skill |
 |---|---|---|---|
-| web tool, MCP tool, download, repeated at once or later, the agent's own words | 48 | 0 | 0 |
-| file, clone, document, git history, log, database, error, name, title | 72 | 0 | 0 |
-| sub-agent, printed by the agent, written by one session and read by another, fenced paste | 32 | 0 | 0 |
-| posted by an agent, posted with an operator's token | 16 | 0 | 0 |
-| transcripts: teammate, task, hook, command of the user's; a skill that is imported | 40 | 0 | 0 |
-| typed by the user, as a paste without any mark would be | 8 | 1 | 0 |
+| web tool, MCP tool, download, repeated at once or later, the agent's own words | 240 | 0 | 0 |
+| file, clone, document, git history, log, database, error, name, title | 360 | 0 | 0 |
+| sub-agent, printed by the agent, written by one session and read by another, fenced paste | 160 | 0 | 0 |
+| posted by an agent, posted with an operator's token | 80 | 0 | 0 |
+| transcripts: teammate, task, hook, command of the user's; a skill that is imported | 200 | 0 | 0 |
+| typed by the user, as a paste without any mark would be | 40 | 1 | 0 |
 
 Attacks that no rule was written for, and honest work that looks like them, are in `tests/flow`. Each list was
 written before the rules were looked at again, and one half set aside by a digest of its names. "Before" and
@@ -181,6 +181,10 @@ Listening for words takes about a quarter of the CPU time of importing sessions 
 busy machine; 21 to 30 % before the later rules); a run of 1 MB takes 0.18 s of CPU, one of 16 MB no more, so
 that a gigabyte in runs of a megabyte takes some 3 minutes: reckoned from the one measured. However much is
 read, 20,000 fingerprints of a run and 500,000 in all are kept.
+
+Capturing twelve imported sessions takes 2.5 to 3.3 s of CPU with listening and 0.9 to 1.3 s without, in one
+run: runs of a session that capture has not come to, as those that ended too long ago, are read again for each
+run behind them.
 
 Of 62 suggestions made of 95 public sessions 20 are marked (14 of 51 of the people who were looked at, 6 of 11
 of those who were set aside), the same before the later rules and with them.

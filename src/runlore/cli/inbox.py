@@ -24,7 +24,7 @@ from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
 from runlore.cli.skills.prompt import STOPPED, is_terminal, show_preview
 from runlore.cli.tables.learning_tables import evidence_text
 from runlore.cli.tables.table_cells import end_list, kind_text, plural
-from runlore.cli.terminal import TEXT_COLUMNS_MIN, Cell, Column, say, show_table
+from runlore.cli.terminal import TEXT_COLUMNS_MIN, Column, say, show_table
 from runlore.cli.typer_commands import option
 from runlore.daemon import answers
 from runlore.domain.agent.approval import ApprovalId
@@ -141,9 +141,9 @@ def _show_list(found: ops.InboxPage, kinds: frozenset[InboxKind]) -> None:
         [
             (
                 f"@{number}",
-                _kind_cell(item),
+                (_WORDS[item.kind][0], _STYLES.get(item.kind, "")),
                 *([_name_of(item) or short[item.id]] if has_ids else []),
-                f"{item.title}\n{item.why}",
+                "\n".join([item.title, item.why, *_come_from(item)]),
             )
             for number, item in enumerate(found.items, start=1)
         ],
@@ -154,13 +154,14 @@ def _show_list(found: ops.InboxPage, kinds: frozenset[InboxKind]) -> None:
     say(f"`runlore inbox` at a terminal asks about each{uses}.", "dim")
 
 
+def _come_from(item: InboxItem) -> list[str]:
+    named, more = ", ".join(item.outside[:_SOURCES_SHOWN]), len(item.outside) - _SOURCES_SHOWN
+    return [f"comes from outside: {named}{f' and {more} more' if more > 0 else ''}"] if named else []
+
+
 def _name_of(item: InboxItem) -> str:
     """A suggestion's name, by which commands take it."""
     return item.title.partition(": ")[0] if item.kind is InboxKind.SUGGESTION else ""
-
-
-def _kind_cell(item: InboxItem) -> Cell:
-    return _WORDS[item.kind][0], _STYLES.get(item.kind, "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,9 +331,8 @@ class Deciding:
                 raise
             except RunloreError as error:
                 say(f"   {error.sentence}", "yellow")
-        if item.outside and item.kind is not InboxKind.SUGGESTION:
-            named, more = item.outside[:_SOURCES_SHOWN], len(item.outside) - _SOURCES_SHOWN
-            say(f"   comes from outside: {', '.join(named)}{f' and {more} more' if more > 0 else ''}", "red")
+        for line in _come_from(item) if item.kind is not InboxKind.SUGGESTION else ():
+            say(f"   {line}", "red")
 
 
 def _act_of(key: str, item: InboxItem) -> InboxAct | None:

@@ -162,7 +162,10 @@ def test_what_comes_from_outside_is_named_and_used_by_a_second_yes_alone(
     other.learn("The codename is Atlas")
     use_it(embedded, "Tea is at four")
     embedded.json("memory", "import", other.json("memory", "export")["path"])
-    record = embedded.json("inbox")["items"][0]["id"]
+    item = embedded.json("inbox")["items"][0]
+    record = item["id"]
+    listed = " ".join(embedded.text("inbox").split())
+    assert f"comes from outside: {item['outside'][0]}" in listed, "the list says it too"
 
     refused = keys(embedded, "y", "n", "q")
     assert "comes from outside: " in refused.text
