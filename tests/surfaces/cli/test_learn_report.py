@@ -8,7 +8,7 @@ from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import operations_of
-from tests.surfaces.transcripts import releases, write_session
+from tests.surfaces.transcripts import BEGAN_AT, releases, write_session
 
 pytestmark = [pytest.mark.req("INT-1"), pytest.mark.req("LRN-12"), pytest.mark.req("CAP-7")]
 
@@ -75,6 +75,9 @@ def test_what_users_said_stands_in_the_page_with_its_reasons(
     assert "we deploy on Fridays" in first
     assert "<li>asks to remember it</li>" in first
     assert "We use tabs here." in folded
+    assert "a decision, for project atlas" in folded
+    assert "folder-" not in statements
+    assert f"Said on {BEGAN_AT:%-d %B %Y}" in first
     assert shown.index('id="suggestions"') < shown.index('id="statements"') < shown.index(">Over time<")
     assert shown.index('class="sides"') < shown.index('id="suggestions"')
 

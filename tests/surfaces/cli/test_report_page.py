@@ -323,6 +323,11 @@ def test_what_was_said_again_is_told_with_its_sessions_and_holds_no_secret() -> 
     told = page(replace(findings(), heard=UserWords(runs=tuple(words))), made_at=MADE_AT, is_stored=False)
     assert "in 2 sessions, from 16 November 2026 to 24 November 2026" in told
     assert "1 said again, 2 new" in told
+    of_a_day = tuple(replace(each, started_at=MADE_AT) for each in words)
+    told_of_a_day = page(
+        replace(findings(), heard=UserWords(runs=of_a_day)), made_at=MADE_AT, is_stored=False
+    )
+    assert "in 2 sessions, on 15 November 2026" in told_of_a_day
     assert key not in told
     assert "What you said again" not in page(findings(), made_at=MADE_AT, is_stored=False)
 

@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
+from functools import partial
 from importlib import resources
 
 from runlore.cli.report.cards import KIND_WORDS, anchor, card, inline, write_command
@@ -17,7 +18,7 @@ from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, raw
 from runlore.cli.report.plots import Bar, Series, beside, make_series, over_time
 from runlore.cli.tables.learn_tables import agent_title
 from runlore.cli.tables.table_cells import kind_text, plural
-from runlore.daemon.mining.findings import AgentRead, Day, LearnFindings, ReadingSummary
+from runlore.daemon.mining.findings import AgentRead, Day, LearnFindings, ReadingSummary, UserWords
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import Record
@@ -51,7 +52,7 @@ def page(findings: LearnFindings, *, made_at: datetime, is_stored: bool) -> str:
             element(
                 "div",
                 _procedures(findings.suggestions),
-                _statements(findings.statements, is_stored=is_stored),
+                _statements(findings, is_stored=is_stored),
                 class_="sides",
             ),
             _suggestions(findings, is_stored=is_stored),
@@ -106,7 +107,7 @@ def _header(findings: LearnFindings, made_at: datetime, *, is_stored: bool) -> M
         _figure(_share(sum(day.failures for day in days), commands), "of them failed"),
         _figure(_share(sum(day.repeats for day in days), commands), "were done before"),
     ]
-    span = f", from {_day(days[0].day)} to {_day(days[-1].day)}" if days else ""
+    span = f", {_days(days[0].day, days[-1].day)}" if days else ""
     agents = ", ".join(agent_title(agent.agent) for agent in reading.agents if agent.runs)
     told = f"What {agents or 'no agent'} did in {plural(reading.sessions, 'session')}{span}."
     stored = (
@@ -139,6 +140,11 @@ def _day(day: date) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
+def _days(first: date, last: date) -> str:
+    begins, ends = map(_day, (first, last))
+    return f"on {begins}" if begins == ends else f"from {begins} to {ends}"
+
+
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "-"
 
@@ -153,10 +159,7 @@ def _said_again(repeats: Repeats) -> Markup:
             text(excerpt(redact_text(each.text).text, _REPEAT_CHARS_MAX)),
             element(
                 "p",
-                text(
-                    f"in {plural(len(each.session_ids), 'session')},"
-                    f" from {_day(each.first_at)} to {_day(each.last_at)}"
-                ),
+                text(f"in {plural(len(each.session_ids), 'session')}, {_days(each.first_at, each.last_at)}"),
                 class_="where",
             ),
         )
@@ -338,8 +341,10 @@ def _glance(found: Sequence[Suggestion]) -> Markup:
     )
 
 
-def _statements(found: Sequence[Record], *, is_stored: bool) -> Markup:
+def _statements(findings: LearnFindings, *, is_stored: bool) -> Markup:
     """What users said that lasts: what stands first in the review list, and the rest folded under it."""
+    found = findings.statements
+    shown = partial(_statement_list, findings.heard)
     title = element("h2", text("What you said that lasts"), id="statements")
     if not found:
         return element(
@@ -356,17 +361,17 @@ def _statements(found: Sequence[Record], *, is_stored: bool) -> Markup:
     less_sure = element(
         "details",
         element("summary", text(f"Less sure: {plural(len(folded), 'sentence')}")),
-        _statement_list(folded),
+        shown(folded),
     )
     return element(
         "section",
         title,
         element("p", told, class_="none"),
-        _statement_list(first[:_FIRST_SHOWN]) if first else NOTHING,
+        shown(first[:_FIRST_SHOWN]) if first else NOTHING,
         element(
             "details",
             element("summary", text(f"{plural(len(first) - _FIRST_SHOWN, 'more sentence')} like these")),
-            _statement_list(first[_FIRST_SHOWN:]),
+            shown(first[_FIRST_SHOWN:]),
         )
         if len(first) > _FIRST_SHOWN
         else NOTHING,
@@ -374,27 +379,35 @@ def _statements(found: Sequence[Record], *, is_stored: bool) -> Markup:
     )
 
 
-def _statement_list(found: Sequence[Record]) -> Markup:
+def _statement_list(heard: UserWords, found: Sequence[Record]) -> Markup:
     shown = found[:_STATEMENTS_SHOWN_MAX]
+    opened_at: dict[str | None, datetime | None] = {run.run_id: run.started_at for run in heard.runs}
     more = len(found) - len(shown)
     return join_markup(
-        element("ol", *map(_statement, shown), class_="found panel"),
+        element(
+            "ol",
+            *(
+                _statement(record, heard.project_names, opened_at.get(record.source.run_id))
+                for record in shown
+            ),
+            class_="found panel",
+        ),
         element("p", text(f"And {more:,} more.")) if more else NOTHING,
     )
 
 
-def _statement(record: Record) -> Markup:
-    """A sentence, and under it what it is taken for, why, and where it was said."""
+def _statement(record: Record, names: Mapping[str, str], said_at: datetime | None) -> Markup:
+    """A sentence, and under it what it is taken for, why, and when it was said."""
     reasons = confidence_reasons(record, with_points=False)
+    sessions = plural(sessions_of(record), "session")
+    said = _days(said_at, said_at) if said_at and sessions_of(record) == 1 else f"in {sessions}"
     return element(
         "li",
         element("q", inline(record.summary)),
         _outside(record.provenance),
-        element("p", text(kind_text(record.kind, record.scope)), class_="where"),
+        element("p", text(kind_text(record.kind, record.scope, names)), class_="where"),
         element("ul", *(element("li", text(why)) for why in reasons), class_="reasons"),
-        element(
-            "p", text(f"Said in {plural(sessions_of(record), 'session')} "), _said_in(record), class_="where"
-        ),
+        element("p", text(f"Said {said}"), class_="where"),
     )
 
 
@@ -404,13 +417,6 @@ def _outside(provenance: Provenance) -> Markup:
         return NOTHING
     told = "from outside" if provenance.untrusted else "to be read first"
     return element("span", text(told), class_="badge taint")
-
-
-def _said_in(record: Record) -> Markup:
-    refs = record.evidence_refs
-    number = f", event {refs[0].event_number}" if refs and refs[0].event_number is not None else ""
-    place = f"{record.source.session_id}{number}" if record.source.session_id else ""
-    return element("code", text(place)) if place else NOTHING
 
 
 def _reading(reading: ReadingSummary) -> Markup:

@@ -163,7 +163,12 @@ class _Gathered:
             days=self.tally.days(),
             suggestions=suggestions,
             examples=examples_of(suggestions, sessions),
-            heard=UserWords(runs=tuple(self.words), projects=self.projects, instructions=tuple(asked)),
+            heard=UserWords(
+                runs=tuple(self.words),
+                projects=self.projects,
+                folders=self.folders,
+                instructions=tuple(asked),
+            ),
         )
 
     def instructions(self) -> Callable[[Suggestion], list[tuple[Instructions, ...]]]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import Step
 from runlore.domain.policies.policy import RunMemoryPolicy
+from runlore.domain.project import project_name
 from runlore.domain.record import Record, Source
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.runs.transcript import ReadCounts, TranscriptSource
@@ -131,12 +132,22 @@ class RunWords:
 
 @dataclass(frozen=True, kw_only=True)
 class UserWords:
-    """What users said in transcripts: the runs in order, the project of each session, and the matches in
-    which somebody asks to keep something."""
+    """What users said in transcripts: the runs in order, the project and the folder of each session, and the
+    matches in which somebody asks to keep something."""
 
     runs: tuple[RunWords, ...] = ()
     projects: Mapping[SessionId, str] = field(default_factory=dict)
+    folders: Mapping[SessionId, str] = field(default_factory=dict)
     instructions: tuple[Match, ...] = ()
+
+    @cached_property
+    def project_names(self) -> Mapping[str, str]:
+        """What people call the projects, as far as a folder tells."""
+        named = (
+            (project, project_name(project, self.folders.get(session_id, "")))
+            for session_id, project in self.projects.items()
+        )
+        return {project: name for project, name in named if name}
 
 
 @dataclass(frozen=True, kw_only=True)
