@@ -1,6 +1,5 @@
 """Starting a daemon that goes on by itself, and ending one after making sure that it is the one."""
 
-import fcntl
 import os
 import re
 import signal
@@ -10,14 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 
 import orjson
 
 from runlore.cli.failures import EXIT_CODES
 from runlore.client.transport import Transport, unix_connect
 from runlore.config.settings import Settings
-from runlore.daemon.process.daemon_lock import DAEMON_LOCK_FILE, is_disk_full, prepare_private_root
+from runlore.daemon.process.daemon_lock import daemon_lock_file, is_disk_full, is_held, prepare_private_root
 from runlore.daemon.process.sockets import read_daemon_file, socket_path
 from runlore.domain.errors import DISK_FULL, INDEX_BUILDING, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
@@ -74,13 +73,13 @@ def start_detached(settings: Settings, log: str) -> str:
 def end_daemon(state_root: str, *, wait_s: float) -> int | None:
     """Ask the daemon of a state root to end, and wait for that. Its process; None where none is running."""
     deadline = time.monotonic() + wait_s
-    with _lock_file(state_root) as lock:
+    with daemon_lock_file(state_root) as lock:
         pid = None if lock is None else _holder(lock, socket_path(state_root), deadline)
         if lock is None or pid is None:
             return None
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-        while _is_held(lock):
+        while is_held(lock):
             if time.monotonic() >= deadline:
                 raise Unavailable(
                     f"the daemon, process {pid}, is still finishing after {wait_s:.0f} s",
@@ -153,38 +152,15 @@ def _exit_error(code: int, state_root: str, log: str, begin: int) -> RunloreErro
     )
 
 
-@contextmanager
-def _lock_file(state_root: str) -> Iterator[int | None]:
-    """The file that a daemon keeps locked from its first to its last moment, however it ends."""
-    try:
-        file = os.open(os.path.join(state_root, DAEMON_LOCK_FILE), os.O_RDONLY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        yield None
-        return
-    try:
-        yield file
-    finally:
-        os.close(file)
-
-
-def _is_held(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    fcntl.flock(lock, fcntl.LOCK_UN)
-    return False
-
-
 def _holder(lock: int, path: str, deadline: float) -> int | None:
     """Who holds the lock. One that has only just taken it may not have written its number over the old one:
     what answers on the socket decides, and where nobody does, a second look."""
-    while _is_held(lock):
+    while is_held(lock):
         written = _read_pid(lock)
         listener = _listener(path)
         if listener is None:
             time.sleep(_POLL_S)
-            listener = _read_pid(lock) if _is_held(lock) else None
+            listener = _read_pid(lock) if is_held(lock) else None
         if written is not None and written == listener:
             return written
         if time.monotonic() >= deadline:

@@ -7,7 +7,7 @@ it lets go of the lock. So both are looked at, again and again, for as long as a
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TOKEN_FILE = "operator.token"
 _TOKEN_BYTES_MAX = 500
 _POLL_S = 0.02
+# A daemon that starts on a busy machine, or builds its index first, takes its time.
+_STARTING_S = 30.0
 
 
 def choose_settings(
@@ -52,20 +54,29 @@ def open_operations(
     transport = (
         _daemon(settings.state_root) if settings.url is None else connect_to_url(settings.url, settings.token)
     )
-    if transport is None:
-        from runlore.daemon.wiring import open_embedded
+    with ExitStack() as opened:
+        if transport is None:
+            from runlore.daemon.wiring import open_embedded
 
-        with open_embedded(
-            settings, mounts_follow=mounts_follow, works_last=works_last, learns_s=learns_s
-        ) as operations:
-            yield operations
-        return
-    from runlore.client.remote import RemoteOperations
+            embedded = open_embedded(
+                settings, mounts_follow=mounts_follow, works_last=works_last, learns_s=learns_s
+            )
+            # Loading that took a while, in which a daemon may have begun to start.
+            transport = _daemon(settings.state_root)
+            if transport is None:
+                try:
+                    operations = opened.enter_context(embedded)
+                except Unavailable as held:
+                    transport = _daemon(settings.state_root) if held.code == "store.locked" else None
+                    if transport is None:
+                        raise
+                else:
+                    yield operations
+                    return
+        from runlore.client.remote import RemoteOperations
 
-    try:
+        opened.callback(transport.close)
         yield RemoteOperations(transport)
-    finally:
-        transport.close()
 
 
 def is_embedded(settings: Settings) -> bool:
@@ -89,18 +100,23 @@ def connect_to_url(url: str, token: str | None) -> "Transport":
 
 def _daemon(state_root: str) -> "Transport | None":
     """A connection to the daemon; None as soon as nobody holds the state root."""
-    from runlore.daemon.process.daemon_lock import lock_refusal
+    from runlore.daemon.process.daemon_lock import has_daemon, lock_refusal
 
-    deadline = time.monotonic() + limits.LOCK_WAIT_S
+    began = time.monotonic()
     while True:
         transport = connect_to_daemon(state_root)
         if transport is not None:
             return transport
+        is_starting = has_daemon(state_root)
         held = lock_refusal(state_root)
-        if held is None:
+        if held is None and not is_starting:
             return None
-        if time.monotonic() >= deadline:
-            raise held
+        if time.monotonic() - began >= (_STARTING_S if is_starting else limits.LOCK_WAIT_S):
+            raise held or Unavailable(
+                f"a daemon of {state_root} is starting or ending",
+                code="daemon.busy",
+                hint="try again in a moment; `runlore logs` shows what it does",
+            )
         time.sleep(_POLL_S)
 
 

@@ -15,7 +15,7 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator
 from configparser import ConfigParser
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -457,3 +457,31 @@ def fetched(url: str, secret: str | None = None) -> Json:
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT_S) as answer:
         return dict(json.loads(answer.read()))
+
+
+def test_commands_that_are_given_while_a_daemon_starts_are_answered(clean_home: Path) -> None:
+    alone = Runlore(clean_home / "runlore")
+    environment = {**os.environ, **alone.environment}
+    words = [sys.executable, "-P", "-m", "runlore"]
+    starting = subprocess.Popen([*words, *UP], env=environment, stdout=subprocess.DEVNULL)
+    try:
+        asked = []
+        for _ in range(8):
+            asked.append(subprocess.Popen([*words, "status"], env=environment, stdout=subprocess.DEVNULL))
+            with suppress(subprocess.TimeoutExpired):
+                asked[-1].wait(0.1)
+        assert [each.wait(TIMEOUT_S) for each in (starting, *asked)] == [0] * 9
+    finally:
+        alone.forked("down")
+
+
+def test_who_stops_it_while_it_is_loaded_sees_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "runlore", "status"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")

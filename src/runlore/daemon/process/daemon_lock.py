@@ -85,3 +85,32 @@ def hold_daemon_lock(state_root: str) -> Iterator[None]:
         yield
     finally:
         os.close(file)
+
+
+@contextmanager
+def daemon_lock_file(state_root: str) -> Iterator[int | None]:
+    """The file that a daemon keeps locked from its first to its last moment, however it ends."""
+    try:
+        file = os.open(os.path.join(state_root, DAEMON_LOCK_FILE), os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        yield None
+        return
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def is_held(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    return False
+
+
+def has_daemon(state_root: str) -> bool:
+    """Whether a daemon runs, starts or ends: it holds its lock before and behind the store's."""
+    with daemon_lock_file(state_root) as lock:
+        return lock is not None and is_held(lock)
