@@ -77,6 +77,8 @@ _SHOWN = {
     InboxAct.DENY: "deny it",
     InboxAct.RETRY: "try again",
 }
+# What an answer is refused with where another one came first.
+_DECIDED_ELSEWHERE = frozenset({"record.revision", "suggestion.moved", "approval.decided", "approval.moved"})
 _HELP = (
     "An answer is carried out with your next one, or when you leave with q; u takes it back until then."
     " s leaves an item for later. After that `runlore memory rollback ID` takes back what is in use, and with"
@@ -306,18 +308,21 @@ class Deciding:
         pending, self._pending = self._pending, None
         if pending is None:
             return
+        what = " ".join((pending.text or _name_of(pending.item) or pending.item.title).split())
         try:
             with self._call.operations(works_last=False) as operations:
                 _carry_out(operations, _bring_up_to_date(operations, pending))
         except RunloreError as error:
-            say(f"   Not done: {error.sentence} [{error.code}]", "red")
-            if error.hint:
+            is_theirs = error.code in _DECIDED_ELSEWHERE
+            sentence = "somebody else has decided on it, or changed it" if is_theirs else error.sentence
+            say(excerpt(f"   Not done: {what}", _columns()), "red")
+            say(f"   {sentence} [{error.code}]", "red")
+            if error.hint and not is_theirs:
                 say(f"   {error.hint}", "yellow")
         else:
             self._done += 1
             self._has_saved |= pending.act is InboxAct.SAVE
-            what = pending.text or _name_of(pending.item) or pending.item.title
-            say(excerpt(f"   Done: {_SHOWN[pending.act]}: {' '.join(what.split())}", _columns()), "green")
+            say(excerpt(f"   Done: {_SHOWN[pending.act]}: {what}", _columns()), "green")
 
     def _show(self, item: InboxItem, place: int) -> None:
         say("")

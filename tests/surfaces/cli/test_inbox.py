@@ -185,8 +185,8 @@ def test_somebody_else_deciding_meanwhile_is_told_and_the_rest_goes_on(embedded:
 
     seen = here(embedded, "inbox", answers=("y", other_decides))
 
-    assert "Not done: " in seen.text
-    assert "[record." in seen.text
+    assert "Not done: Tea is at four\n   somebody else has decided on it, or changed it [record." in seen.text
+    assert record not in seen.text
     assert "0 decided, 1 still waits." in seen.text
     assert embedded.state(record) == "tombstoned rejected"
 
