@@ -40,9 +40,10 @@ _ARCHIVE = re.compile(r"(?:memories|projects|conversations)-\d{1,5}\.zip")
 _JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
 _DAMAGED = (OSError, ValueError, RuntimeError, EOFError, zlib.error, apsw.Error, zipfile.BadZipFile)
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
-# `- [category] text #tag (context)`: what a note says; `- relation [[Note]]` links to another.
-_OBSERVATION = re.compile(r"\s*[-*]\s+\[([^\]\[]{2,60})\]\s+(.+)")
-_TAGS_BEHIND = re.compile(r"(?:\s+#[\w/-]+)+(?=\s*(?:\([^()]*\))?\s*$)")
+# `- [category] text #tag (context)`: what a note says. Boxes are tasks.
+_BULLET = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
+_CATEGORY = re.compile(r"\[(?![ xX-]\])[^\]\[]{1,60}\]\s+")
+_OBSERVATION = re.compile(rf"^{_BULLET.pattern.removesuffix('(.*)')}{_CATEGORY.pattern}", re.MULTILINE)
 _MARKUP = re.compile(r"\*\*|__|`(?=\S)|(?<=\S)`")
 _HEADING = re.compile(r"\*\*[^*]+\*\*:?")
 # What stands before a memory that says when it was noted, or whether somebody said so.
@@ -112,9 +113,23 @@ def _read_basic_memory(path: str) -> Iterator[ForeignMemory]:
         title = str(note.get("title") or os.path.basename(file).removesuffix(".md"))
         for number, line in enumerate(text.splitlines(), 1):
             in_code ^= line.lstrip().startswith(_FENCES)
-            if not in_code and (found := _OBSERVATION.fullmatch(line)):
-                said = _TAGS_BEHIND.sub("", found[2])
+            if not in_code and (said := _read_observation(line)):
                 yield _memory(said, f"{note.get('permalink') or title}:{number}", place=title)
+
+
+def _read_observation(line: str) -> str:
+    """What an item says, without its tags; without a category only a tag makes it more than an item."""
+    item = _BULLET.fullmatch(line)
+    text = item[1] if item else ""
+    found = _CATEGORY.match(text)
+    is_one = found or (" #" in f" {text}" and "[" not in text)
+    said, opened, context = (text[found.end() if found else 0 :] if is_one else "").strip().partition(" (")
+    if not context.endswith(")"):
+        said, opened, context = f"{said}{opened}{context}", "", ""
+    words = said.split()
+    while words and words[-1].startswith("#"):
+        words.pop()
+    return f"{' '.join(words)}{opened}{context}"
 
 
 def _read_claude_mem(path: str) -> Iterator[ForeignMemory]:
@@ -362,7 +377,7 @@ def _has_instructions(path: str) -> bool:
 
 def _has_notes(path: str) -> bool:
     return any(
-        _OBSERVATION.search(_read_text(file))
+        _OBSERVATION.search(_read_text(file)) is not None
         for _, file in zip(range(50), _markdown_files(path), strict=False)
     )
 

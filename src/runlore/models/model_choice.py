@@ -68,8 +68,9 @@ class ModelChoice:
             raise ModelFailure(
                 f"{provider.name} cannot be asked: Runlore was installed without the libraries for it",
                 code="model.libraries",
-                hint="`make up` brings them along; elsewhere: pip install"
-                " 'pydantic-ai-slim[anthropic,openai]'; agent:claude-code and agent:codex need none",
+                hint="`make up` brings them along; else add pydantic-ai-slim[anthropic,openai] with what"
+                " installed Runlore: pip install, pipx inject runlore, or uv tool install --with;"
+                " agent:claude-code and agent:codex need none",
             )
         return provider, name
 

@@ -89,6 +89,8 @@ def write_basic_memory(folder: Path) -> Path:
         "A paragraph about meetings.\n\n## Observations\n"
         "- [preference] Prefers morning meetings #team #time (said in May)\n"
         "* [decision] Minutes are kept in **Notion** #team\n"
+        "+ [q] Who takes them is asked in the morning\n1. [two words] Ada takes them first\n"
+        "- The room is booked for all #rooms (until June)\n- a plain item\n"
         "- [ ] a task to do\n- [x] a task that is done\n- [-] a task given up\n"
         "- [the calendar](https://example.org/calendar) has them all\n- [[Calendar]] has them all\n"
         "```\n- [example] an observation looks like this\n```\n"
@@ -301,7 +303,13 @@ SAMPLES = {
     "basic-memory": Sample(
         system="basic-memory",
         write=write_basic_memory,
-        says=(f"{SAID} (said in May)", "Minutes are kept in Notion"),
+        says=(
+            f"{SAID} (said in May)",
+            "Minutes are kept in Notion",
+            "Who takes them is asked in the morning",
+            "Ada takes them first",
+            "The room is booked for all (until June)",
+        ),
     ),
     "claude-mem": Sample(
         system="claude-mem",

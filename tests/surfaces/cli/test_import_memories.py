@@ -120,6 +120,17 @@ def test_hostile_archives_are_refused_within_bounds(here: Path) -> None:
     assert sorted(each.name for each in here.iterdir() if each.suffix != ".zip") == [".git"]
 
 
+@pytest.mark.parametrize(
+    "line", ["- " + " #a" * 300_000 + "[", " " * 10**6 + "- [", "- [a] x" + " (" * 400_000]
+)
+def test_a_hostile_note_is_read_in_time_that_grows_with_it(line: str, here: Path) -> None:
+    # An expression that goes back and forth over this would take hours.
+    (here / "note.md").write_text(line, "utf-8")
+    for system in (None, "basic-memory", "instructions"):
+        with suppress(Invalid):
+            read_foreign_memories(str(here / "note.md"), system)
+
+
 def test_what_was_turned_down_stays_so_when_the_export_has_moved_on(here: Path, embedded: Runlore) -> None:
     path = here / "mem0.json"
     item = {"id": "m1", "memory": "Prefers morning meetings", "updated_at": "2026-03-01"}
