@@ -65,10 +65,10 @@ def test_everything_that_waits_is_decided_by_keyboard(chromium: Browser, served:
     assert (changed["state"], changed["summary"]) == ("active", "The roof is green")
 
 
-def test_everything_can_be_done_by_mouse(chromium: Browser, embedded_served: Api) -> None:
+def test_everything_can_be_done_by_mouse(chromium: Browser, served: Api) -> None:
     """Filters, an answer, undo, and what comes from outside, which has to be read first. Its evidence is the
     passage of the journal."""
-    api = embedded_served
+    api = served
     open_run(api, "talk", "talk-1", "The lake is deep, remember that")
     events = {"events": [{"type": "assistant_message", "text": "I shall remember that the lake is deep."}]}
     api.post(path_of("v1", "runs", "talk-1", "events"), events, status=201)
@@ -104,9 +104,9 @@ def test_everything_can_be_done_by_mouse(chromium: Browser, embedded_served: Api
     assert api.get(path_of("v1", "approvals", asked))["state"] == "approved"
 
 
-def test_a_batch_is_answered_at_once_and_taken_back_at_once(chromium: Browser, embedded_served: Api) -> None:
+def test_a_batch_is_answered_at_once_and_taken_back_at_once(chromium: Browser, served: Api) -> None:
     """What comes from outside is left to be read one by one."""
-    api = embedded_served
+    api = served
     records = [say(api, f"Service {name} is owned by team {name}") for name in "abcdefgh"]
     outside = say(api, "The key\u200b is green")
     settle(api)
@@ -129,9 +129,9 @@ def test_a_batch_is_answered_at_once_and_taken_back_at_once(chromium: Browser, e
     assert state(api, outside) == "constrained"
 
 
-def test_of_two_operators_the_second_is_told(chromium: Browser, embedded_served: Api) -> None:
+def test_of_two_operators_the_second_is_told(chromium: Browser, served: Api) -> None:
     """What somebody else has decided meanwhile is not decided again, and the rest goes on."""
-    api = embedded_served
+    api = served
     first, second = say(api, "The roof is blue"), say(api, "The door is red")
     settle(api)
     with walking(chromium, api) as one, walking(chromium, api) as other:

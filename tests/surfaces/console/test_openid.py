@@ -63,16 +63,13 @@ def enter_as(page: Page, name: str) -> None:
 
 
 @pytest.mark.real_provider
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_people_log_in_at_a_real_provider_and_act_under_their_names(
-    chromium: Browser, clean_home: Path, request: pytest.FixtureRequest, engine: str
+    chromium: Browser, stored: Settings
 ) -> None:
     """An operator decides, a reader is refused, a stranger and an address that nobody has looked at stay
     outside; no code stays in the address, and logging out ends the session on the daemon."""
-    url = request.getfixturevalue("postgres_database") if engine == "postgres" else None
-    settings = Settings(state_root=str(clean_home / "runlore"), database_url=url)
     port = free_port()
-    with serving(settings, server(f"http://127.0.0.1:{port}"), mounts=mounts) as api:
+    with serving(stored, server(f"http://127.0.0.1:{port}"), mounts=mounts) as api:
         blue = say(api, "The roof is blue")
         settle(api)
         with real_provider(port, f"http://127.0.0.1:{api.port}/"), chromium.new_context() as context:

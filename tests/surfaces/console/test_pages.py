@@ -9,11 +9,11 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from runlore.config.settings import Settings
 from tests.surfaces.api_client import Api, path_of
 from tests.surfaces.api_filled import Filled
 from tests.surfaces.console import pictures
-from tests.surfaces.console.walks import Walk, console_on, open_run, publish, say, settle, walking
+from tests.surfaces.console.hostile_answers import change_answers, visit_all
+from tests.surfaces.console.walks import Walk, say, settle, walking
 from tests.surfaces.skill_files_of import skill_md
 
 pytestmark = pytest.mark.req("CON-6", "CON-8")
@@ -26,19 +26,6 @@ AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(
 CUT = "all => all.filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText)"
 FAULTS = """async () => (await axe.run()).violations.map(
     ({id, help, nodes}) => `${id}: ${help}: ${nodes.slice(0, 3).map(({html}) => html.slice(0, 160))}`)"""
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
-    """Something of everything, with a conflict and a run that was given memory."""
-    home = str(tmp_path_factory.mktemp("pages") / "runlore")
-    with console_on(Settings(state_root=home)) as api:
-        made = Filled(api)
-        publish(api, say(api, "The staging port is 8080"))
-        say(api, "The staging port is 9090")
-        open_run(api, "given", "given-1", "Which staging port do we use?")
-        settle(api)
-        yield made
 
 
 def places(filled: Filled) -> list[str]:
@@ -141,6 +128,33 @@ def test_no_text_of_a_stranger_does_anything(chromium: Browser, embedded_served:
                 r"/[\u202a-\u202e\u2066-\u2069\u200b\x07\x1b]/.test(document.body.textContent)"
             )
             assert not hidden, f"something that nobody sees is shown as it is: {place}"
+
+
+@pytest.mark.req("CON-7")
+def test_no_text_does_anything_in_any_field_of_any_page(chromium: Browser, filled: Filled) -> None:
+    """Whatever an answer of the daemon says, ids included, the page shows as text."""
+    with chromium.new_context(viewport={"width": 360, "height": 800}) as opened:
+        walk = Walk(filled.api, opened.new_page())
+        change_answers(walk.page, PAYLOADS)
+        walk.log_in()
+        shown = visit_all(walk, all_places(filled), 2 * len(PAYLOADS))
+    assert (FREE_TEXTS - shown) == set()
+
+
+# Some of what strangers can write: if the way there is lost, the test above would show nothing.
+FREE_TEXTS = {
+    *("summary", "title", "why", "outside", "request", "text", "output", "command", "question", "agent"),
+    *("description", "body", "instructions", "reason", "actor", "name", "sources", "source", "note", "tool"),
+}
+
+
+def all_places(filled: Filled) -> list[str]:
+    """Every page, and in the inbox every kind of item."""
+    waiting = filled.api.get("/v1/inbox", limit=100)["items"]
+    kinds = {each["kind"]: each["id"] for each in waiting}
+    outside = [each["id"] for each in waiting if each["outside"] and each["kind"] == "candidate"]
+    shown = [f"inbox/{quote(each, safe='')}" for each in (*kinds.values(), *outside)]
+    return [*places(filled), *shown, *(f"memory/{each}" for each in outside)]
 
 
 def hostile_places(walk: Walk) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import socket
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,20 @@ from tests.waiting import PATIENCE_S
 pytestmark = pytest.mark.req("CON-7", "CON-8")
 
 
-@pytest.fixture
-def home() -> Iterator[Runlore]:
+@contextmanager
+def state_root(database_url: str | None = None) -> Iterator[Runlore]:
     """A state root with room for a socket in its path; its daemon ends with the test."""
     with tempfile.TemporaryDirectory(prefix="rl-", dir="/tmp") as folder:
-        runlore = Runlore(Path(folder) / "home")
+        runlore = Runlore(Path(folder) / "home", database_url)
         yield runlore
         runlore.run("down")
+
+
+@pytest.fixture
+def home() -> Iterator[Runlore]:
+    """One with the embedded database."""
+    with state_root() as runlore:
+        yield runlore
 
 
 def free_port() -> str:
@@ -31,6 +39,17 @@ def free_port() -> str:
 
 def test_an_open_page_goes_on_when_the_daemon_is_started_again(chromium: Browser, home: Runlore) -> None:
     """It says that the daemon is away, goes on by itself when it is back, and nobody logs in again."""
+    outlive_the_daemon(chromium, home)
+
+
+@pytest.mark.soak
+def test_an_open_page_goes_on_with_postgresql_too(chromium: Browser, postgres_database: str) -> None:
+    with state_root(postgres_database) as home:
+        outlive_the_daemon(chromium, home)
+
+
+def outlive_the_daemon(chromium: Browser, home: Runlore) -> None:
+    """A page before, while and after the daemon is away."""
     port = free_port()
     home.serve("--port", port)
     for text in ("The door is red", "The roof is blue"):

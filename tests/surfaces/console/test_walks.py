@@ -61,10 +61,10 @@ def test_a_record_is_found_traced_taken_back_and_forgotten(chromium: Browser, se
 
 
 @pytest.mark.req("CON-3")
-def test_a_run_is_followed_and_what_it_asks_is_answered(chromium: Browser, embedded_served: Api) -> None:
+def test_a_run_is_followed_and_what_it_asks_is_answered(chromium: Browser, served: Api) -> None:
     """Its page tells what its prompt was given, goes on as the journal does, and an approval is given there
     while the agent waits."""
-    api = embedded_served
+    api = served
     publish(api, say(api, "The staging port is 8080"))
     open_run(api, "talk", "talk-1", "Which staging port do we use?")
     asked = ask(api, "talk", "talk-1")
@@ -94,12 +94,11 @@ def test_a_run_is_followed_and_what_it_asks_is_answered(chromium: Browser, embed
 
 @pytest.mark.req("CON-3")
 def test_an_agent_that_asks_goes_on_with_the_answer(
-    chromium: Browser, clean_home: Path, tmp_path: Path
+    chromium: Browser, stored: Settings, tmp_path: Path
 ) -> None:
     """Runlore's own agent waits for a person; the question appears on the open page, and what it does with
     the answer, too."""
-    settings = Settings(state_root=str(clean_home / "runlore"))
-    with agent_api(settings, mounts=mounts) as (api, _), walking(chromium, api) as walk:
+    with agent_api(stored, mounts=mounts) as (api, _), walking(chromium, api) as walk:
         page = walk.page
         run_id = started(api, session(api, tmp_path), "?Which colour")
         walk.go(f"sessions/-/{run_id}")
@@ -130,11 +129,9 @@ def test_a_question_stays_as_it_is_while_its_answer_is_typed(chromium: Browser, 
 
 
 @pytest.mark.req("CON-4")
-def test_suggestions_are_saved_and_skills_deleted_and_restored(
-    chromium: Browser, embedded_served: Api
-) -> None:
+def test_suggestions_are_saved_and_skills_deleted_and_restored(chromium: Browser, served: Api) -> None:
     """A skipped suggestion comes back and is saved once it was read; curation says what it would do."""
-    api = embedded_served
+    api = served
     filled = Filled(api)
     with walking(chromium, api) as walk:
         page = walk.page
@@ -156,11 +153,10 @@ def test_suggestions_are_saved_and_skills_deleted_and_restored(
 
 @pytest.mark.req("CON-4")
 def test_a_procedure_goes_to_a_skill_out_of_use_and_back(
-    chromium: Browser, clean_home: Path, tmp_path: Path
+    chromium: Browser, stored: Settings, tmp_path: Path
 ) -> None:
     """Each step is taken where its evidence allows it; what is refused says why, and changes nothing."""
-    settings = Settings(state_root=str(clean_home / "runlore"))
-    with agent_api(settings, mounts=mounts) as (api, _), walking(chromium, api) as walk:
+    with agent_api(stored, mounts=mounts) as (api, _), walking(chromium, api) as walk:
         page = walk.page
         promote(api, procedure(api))
         promote(api, str(done_skill(api)["source_record_id"]), instructions="Run the tests. Tag and push it.")
@@ -201,9 +197,9 @@ def record(api: Api, kind: str, **where: str) -> None:
 
 
 @pytest.mark.req("CON-5")
-def test_a_policy_is_tried_put_and_rolled_back(chromium: Browser, embedded_served: Api) -> None:
+def test_a_policy_is_tried_put_and_rolled_back(chromium: Browser, served: Api) -> None:
     """A mistake is told at its field, the dry run stands beside what is in force, and what was comes back."""
-    api = embedded_served
+    api = served
     say(api, "The staging port is 8080")
     settle(api)
     with walking(chromium, api) as walk:
@@ -239,10 +235,8 @@ def test_a_policy_is_tried_put_and_rolled_back(chromium: Browser, embedded_serve
 
 
 @pytest.mark.req("CON-5")
-def test_the_overview_tells_what_was_learned_asked_and_how_fast(
-    chromium: Browser, embedded_served: Api
-) -> None:
-    api = embedded_served
+def test_the_overview_tells_what_was_learned_asked_and_how_fast(chromium: Browser, served: Api) -> None:
+    api = served
     publish(api, say(api, "The staging port is 8080"))
     open_run(api, "talk", "talk-1", "Which staging port do we use?")
     with walking(chromium, api) as walk:
@@ -253,4 +247,4 @@ def test_the_overview_tells_what_was_learned_asked_and_how_fast(
             "The staging port is 8080"
         )
         answered = page.locator(".panel", has_text="How fast it answers").locator("tbody tr")
-        expect(answered.filter(has_text="GET /v1/inbox")).to_contain_text(re.compile(r"[1-9]\d*.* ms.* ms"))
+        expect(answered.filter(has_text="GET /v1/inbox")).to_contain_text(re.compile(r"[1-9].* m?s.* m?s"))

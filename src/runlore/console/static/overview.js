@@ -102,7 +102,7 @@ function latency(metrics) {
   }
   const rows = [...calls].filter(([name]) => !name.endsWith("(none)")).map(([name, buckets]) => [name, buckets.at(-1)[1], (share) => buckets.find(([, count]) => count >= share * buckets.at(-1)[1])[0]])
     .filter(([, count]) => count).sort(([, one], [, other]) => other - one).slice(0, CALLS_SHOWN);
-  const told = (seconds) => (seconds === Infinity ? "longer" : `${number(seconds * 1_000)} ms`);
+  const told = (seconds) => (seconds < 1 ? `${number(seconds * 1_000)} ms` : seconds < Infinity ? `${number(seconds)} s` : "longer");
   return rows.length ? [h("p", { class: "none" }, "Since the daemon started; half of the calls, and 95 of 100, were answered within:"), table(["Call", "Times", "Half", "95 %"], rows.map(([name, count, within]) => [h("code", {}, name), number(count), told(within(0.5)), told(within(0.95))]), { numbers: [1, 2, 3] })]
     : empty("Nothing has been asked since the start.");
 }

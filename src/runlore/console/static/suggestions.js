@@ -5,8 +5,9 @@ import { badge, facts, fold, h, plural, said, words } from "./dom.js";
 
 export function suggestionCard(told, { titled = false, isOutsideTold = false } = {}) {
   const { provenance } = told;
+  const [name, part] = titled ? ["h2", "h3"] : ["h3", "h4"];
   return h("div", { class: "suggestion" },
-    h("div", { class: "cardhead" }, h(titled ? "h2" : "h3", { class: "name" }, said(told.name)), ring(told.score)),
+    h("div", { class: "cardhead" }, h(name, { class: "name" }, said(told.name)), ring(told.score)),
     h("p", { class: "badges" }, badge(words(told.heuristic)), badge(`${plural(told.times, "time")} in ${plural(told.seen_in_sessions, "session")}`),
       provenance.untrusted ? badge("from outside", "taint") : null),
     h("p", {}, said(told.description)),
@@ -14,9 +15,9 @@ export function suggestionCard(told, { titled = false, isOutsideTold = false } =
     told.parameters.length ? facts(told.parameters.map((each) => [said(each.name ?? ""), said((each.values ?? each.examples ?? []).join(", ") || JSON.stringify(each))])) : null,
     provenance.sources.length && !isOutsideTold ? h("div", { class: "outside" }, h("b", {}, "It was read from outside: "), said(provenance.sources.join(", "))) : null,
     h("div", { class: "columns" },
-      h("div", {}, h("h4", {}, "Why this score"), h("ul", { class: "why" }, told.score_parts.map((part) => h("li", {},
+      h("div", {}, h(part, { class: "small" }, "Why this score"), h("ul", { class: "why" }, told.score_parts.map((part) => h("li", {},
         h("b", { class: part.points < 0 ? "down" : "up" }, part.points < 0 ? part.points : `+${part.points}`), said(part.reason))))),
-      h("div", {}, h("h4", {}, "Where it was seen"), h("ul", { class: "evidence" }, told.evidence.slice(0, 8).map((each) => h("li", {},
+      h("div", {}, h(part, { class: "small" }, "Where it was seen"), h("ul", { class: "evidence" }, told.evidence.slice(0, 8).map((each) => h("li", {},
         link(each.project_name || each.run_id, "sessions", each.session_id, each.run_id), h("span", {}, `events ${each.event_numbers.slice(0, 6).join(", ")}`)))))),
     fold("The skill as it would be written", h("pre", {}, said(told.body, { lines: true }))));
 }
