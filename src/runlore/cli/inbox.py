@@ -289,12 +289,8 @@ class Deciding:
 
     def _prepare(self, place: int, item: InboxItem, act: InboxAct) -> PendingAct | None:
         """The answer with what it needs; None where the person thought better of it."""
-        accepts = act not in _KEYS["n"]
-        if (
-            item.outside
-            and accepts
-            and read_key("   It comes from outside. Have you read it? [y/n]: ") != "y"
-        ):
+        is_asked = item.outside and act not in _KEYS["n"]
+        if is_asked and read_key("   It comes from outside. Have you read it? [y/n]: ") != "y":
             return None
         text = None
         if act in (InboxAct.EDIT, InboxAct.ANSWER):
@@ -461,16 +457,13 @@ def _skip_as_read(operations: ops.Operations, item: InboxItem) -> None:
 
 
 def _carry_out_on_learning(operations: ops.Operations, item: InboxItem, act: InboxAct) -> None:
-    record_id = RecordId(item.id)
+    name, seen = RecordId(item.id), item.revision
     if act is InboxAct.REVOKE:
-        operations.revoke(ops.Decision(record_id=record_id, expected_revision=item.revision))
+        operations.revoke(ops.Decision(record_id=name, expected_revision=seen))
         return
     both = tuple(each.record_id for each in item.against) if act is InboxAct.BOTH_HOLD else ()
-    operations.verify(
-        ops.VerifyRequest(
-            record_id=record_id, on_my_word=True, both_hold=both, expected_revision=item.revision
-        )
-    )
+    request = ops.VerifyRequest(record_id=name, on_my_word=True, both_hold=both, expected_revision=seen)
+    operations.verify(request)
 
 
 def _carry_out_on_candidate(operations: ops.Operations, pending: PendingAct) -> None:
