@@ -15,14 +15,19 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from runlore.api.errors import head_too_slow
+from runlore.api import errors
 from runlore.api.responses import problem_answer
 from runlore.api.security import BODY_PAUSE_S
+from runlore.domain.errors import Invalid
 
 _CONNECTIONS_MAX = 1_000
 _FILES_WANTED = 16_384
+_HEADER_BYTES_MAX = 128 * 1024
 # So much of what a connection has sent is looked at before others have their turn.
 PIECE_BYTES = 8_192
+# A chunk costs as much as a large body does: some are free, each further one needs so many bytes.
+CHUNKS_FREE = 256
+CHUNK_BYTES_MIN = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,20 +92,41 @@ def impatient(bounds: Bounds) -> type[H11Protocol]:
     return type("Impatient", (_Impatient,), {"bounds": bounds})
 
 
+class _CountedConnection(h11.Connection):
+    """What a connection says, as long as a body is worth the chunks that it comes in."""
+
+    chunks_left: float = CHUNKS_FREE
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self.chunks_left = CHUNKS_FREE
+        elif isinstance(event, h11.Data):
+            self.chunks_left += len(event.data) / CHUNK_BYTES_MIN - event.chunk_start
+            if self.chunks_left < 0:
+                raise h11.RemoteProtocolError("too many chunks")
+        return event
+
+
 class _Impatient(H11Protocol):
     """One connection: the time runs from its beginning, then from the first byte of each head."""
 
     bounds = Bounds()
+    conn: _CountedConnection
     _head_due: asyncio.TimerHandle | None = None
     _taking_due: asyncio.TimerHandle | None = None
     _is_stopping = False
+    _is_refused = False
     _unread = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.conn = _CountedConnection(h11.SERVER, _HEADER_BYTES_MAX)
         super().connection_made(transport)
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
         is_waiting = bool(self._unread)
         self._unread += data
         if is_waiting:
@@ -116,12 +142,28 @@ class _Impatient(H11Protocol):
         piece, rest = self._unread[:PIECE_BYTES], self._unread[PIECE_BYTES:]
         self._unread = rest
         super().data_received(piece)
+        if self._is_refused:
+            return
         self._watch_head()
         if rest:
             self.transport.pause_reading()
             self.loop.call_soon(self._read_on)
         elif not self.flow.read_paused:
             self.transport.resume_reading()
+
+    def send_400_response(self, _msg: str) -> None:
+        """Refuse what is no request, and whatever comes after it: it is taken for a while, as who still sends
+        would not hear the answer, and thrown away."""
+        is_costly = self.conn.chunks_left < 0
+        self._tell(errors.too_many_chunks(CHUNK_BYTES_MIN) if is_costly else errors.not_http())
+        self._is_refused, self._unread = True, b""
+        # It is None before the first head, whatever its type says.
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.resume_reading()
+        self._forget_head()
+        self._head_due = self.loop.call_later(self.bounds.head_s, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unread = b""
@@ -140,6 +182,9 @@ class _Impatient(H11Protocol):
         super().resume_writing()
 
     def shutdown(self) -> None:
+        if self._is_refused:
+            self.transport.abort()
+            return
         super().shutdown()
         self._is_stopping = True
         self._watch_taking(self.bounds.stopping_s)
@@ -154,13 +199,19 @@ class _Impatient(H11Protocol):
     def _give_up_head(self) -> None:
         """Close a connection whose next head is not whole; who has sent a part of one is told why."""
         if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
-            answer = problem_answer(head_too_slow(self.bounds.head_s))
-            with suppress(h11.LocalProtocolError):
-                head = h11.Response(status_code=answer.status_code, headers=answer.raw_headers)
-                for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
-                    self.transport.write(self.conn.send(event) or b"")
+            self._tell(errors.head_too_slow(self.bounds.head_s))
         # Not a polite end, which would wait for the other side once more.
         self.transport.abort()
+
+    def _tell(self, error: Invalid) -> None:
+        """Answer before the call is whole, unless it has been answered."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            return
+        answer = problem_answer(error, {"Connection": "close"})
+        with suppress(h11.LocalProtocolError):
+            head = h11.Response(status_code=answer.status_code, headers=answer.raw_headers)
+            for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
 
     def _forget_head(self) -> None:
         if self._head_due is not None:

@@ -25,7 +25,9 @@ STATUSES: tuple[tuple[type[RunloreError], int], ...] = (
 # Codes of the surface itself whose status says more than that of their class.
 PARTICULAR = {
     "request.json": 400,
+    "request.chunks": 400,
     "request.header": 400,
+    "request.http": 400,
     "request.path": 400,
     "request.too-slow": 408,
     "request.too-large": 413,
@@ -113,6 +115,22 @@ def head_too_slow(head_s: float) -> Invalid:
         f"the head of the request was not whole within {head_s:g} seconds",
         code="request.too-slow",
         hint="send the request line and all headers at once",
+    )
+
+
+def too_many_chunks(bytes_min: int) -> Invalid:
+    return Invalid(
+        f"the body comes in more chunks than it is worth: {bytes_min} bytes in each are expected",
+        code="request.chunks",
+        hint="send it with a Content-Length, or gather it into larger chunks",
+    )
+
+
+def not_http() -> Invalid:
+    return Invalid(
+        "what was sent is no request of HTTP/1.1",
+        code="request.http",
+        hint="send the request line, headers and a body of the length that they tell",
     )
 
 

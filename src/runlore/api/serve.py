@@ -43,7 +43,6 @@ _TICK_S = 0.005
 # How long runs may take to end, and those who follow them to hear of it, before connections are ended.
 _RUNS_END_S = 3.0
 _HEARD_S = 0.2
-_HEADER_BYTES_MAX = 128 * 1024
 _log = structlog.get_logger("runlore.daemon")
 
 
@@ -207,7 +206,6 @@ def _server(
         proxy_headers=False,
         ws="none",
         timeout_graceful_shutdown=GRACE_S,
-        h11_max_incomplete_event_size=_HEADER_BYTES_MAX,
         ssl_certfile=None if over_unix else service.server.tls_certificate,
         ssl_keyfile=None if over_unix else service.server.tls_key,
     )

@@ -17,7 +17,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from runlore.api.connections import PIECE_BYTES, Bounds, impatient
+from runlore.api.connections import CHUNK_BYTES_MIN, CHUNKS_FREE, PIECE_BYTES, Bounds, impatient
 from runlore.api.security import BODY_BYTES_PER_S_MIN
 from runlore.config.settings import Settings
 from runlore.daemon.process.server import GRACE_S, Health
@@ -300,34 +300,95 @@ def everything(peer: socket.socket, *, sending: bytes = b"") -> bytes:
 
 
 @pytest.mark.req("SEC-5")
-def test_a_body_in_chunks_of_a_byte_is_taken_in_pieces_between_which_others_have_their_turn() -> None:
-    chunks = b"1\r\nx\r\n" * 40_000
-    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+def test_what_a_connection_has_sent_is_taken_in_pieces_between_which_others_have_their_turn() -> None:
+    taken, answer = asyncio.run(served(b"1000\r\n" + b"x" * 4096 + b"\r\n", 100))
+
+    assert b" 204 " in answer
+    assert sum(taken) == 409_600
+    assert max(taken) <= PIECE_BYTES
+
+
+@pytest.mark.req("SEC-5")
+@pytest.mark.parametrize("size", [1, CHUNK_BYTES_MIN // 2])
+def test_a_body_in_chunks_that_it_is_not_worth_is_read_no_further(size: int) -> None:
+    chunk = b"%x\r\n" % size + b"x" * size + b"\r\n"
+    taken, answer = asyncio.run(served(chunk, 40_000))
+
+    assert b" 400 " in answer
+    assert b"request.chunks" in answer
+    assert sum(taken) <= 2 * CHUNKS_FREE * size
+
+
+@pytest.mark.req("SEC-5")
+@pytest.mark.parametrize("size", [CHUNK_BYTES_MIN, 1_000])
+def test_a_body_in_chunks_of_lines_is_taken_whole(size: int) -> None:
+    chunk = b"%x\r\n" % size + b"x" * size + b"\r\n"
+    taken, answer = asyncio.run(served(chunk, 4_000))
+
+    assert b" 204 " in answer
+    assert sum(taken) == 4_000 * size
+
+
+@WAYS
+@pytest.mark.req("SEC-5")
+@pytest.mark.parametrize("secret", ["", "own"])
+def test_who_sends_chunks_of_a_byte_hears_why_and_is_closed(
+    patient: Api, secret: str, *, over_tcp: bool
+) -> None:
+    head = (
+        "POST /v1/memory/profile-proposals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {secret and patient.secret}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with connected(patient, over_tcp=over_tcp) as peer:
+        peer.sendall(head.encode() + b"1\r\n \r\n" * 1_000_000)
+        peer.shutdown(socket.SHUT_WR)
+
+        told = everything(peer)
+
+    assert (b"request.chunks" in told) or (not secret and b" 401 " in told)
+
+
+@WAYS
+@pytest.mark.parametrize("sent", [b"GET\r\n\r\n", b"\x16\x03\x01 x\r\n\r\n", b"G" * 200_000, b"zz\r\n"])
+def test_what_is_no_request_is_a_problem_and_closed(hurried: Api, sent: bytes, *, over_tcp: bool) -> None:
+    head = b""
+    if sent.startswith(b"zz"):
+        head = post_head(hurried, "/v1/memory/profile-proposals", length=5).replace(
+            b"Content-Length: 5", b"Transfer-Encoding: chunked"
+        )
+    with connected(hurried, over_tcp=over_tcp) as peer:
+        peer.sendall(head + sent)
+
+        told = everything(peer)
+
+    assert told.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in told
+    assert b"request.http" in told
+
+
+async def served(chunk: bytes, times: int) -> tuple[list[int], bytes]:
+    """How much of a body in chunks an application has taken at a time, and what was answered."""
     taken: list[int] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         is_more = True
         while is_more:
             message = await receive()
-            taken.append(len(message["body"]))
-            is_more = message["more_body"]
+            taken.append(len(message.get("body", b"")))
+            is_more = message.get("more_body", False)
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
-    async def serve() -> bytes:
-        here, there = socket.socketpair()
-        loop, config = asyncio.get_running_loop(), uvicorn.Config(app, lifespan="off")
-        config.load()
-        made = impatient(PATIENT)(config=config, server_state=ServerState(), app_state={})
-        transport, _ = await loop.connect_accepted_socket(lambda: made, here)
-        reader, writer = await asyncio.open_connection(sock=there)
-        # All of it at once, as the system hands over what has been waiting.
-        made.data_received(head + chunks + b"0\r\n\r\n")
-        answer = await reader.readline()
-        writer.close()
-        transport.close()
-        return answer
-
-    assert b" 204 " in asyncio.run(serve())
-    assert sum(taken) == 40_000
-    assert max(taken) <= PIECE_BYTES
+    here, there = socket.socketpair()
+    loop, config = asyncio.get_running_loop(), uvicorn.Config(app, lifespan="off")
+    config.load()
+    made = impatient(BOUNDS)(config=config, server_state=ServerState(), app_state={})
+    transport, _ = await loop.connect_accepted_socket(lambda: made, here)
+    reader, writer = await asyncio.open_connection(sock=there)
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    # All of it at once, as the system hands over what has been waiting.
+    made.data_received(head + chunk * times + b"0\r\n\r\n")
+    answer = await reader.read()
+    writer.close()
+    transport.close()
+    return taken, answer

@@ -1,14 +1,18 @@
 """Whatever a body is, everybody else is answered while it is read (SEC-5)."""
 
 import asyncio
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from types import FrameType
 
 import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
 from runlore.api.app import all_endpoints
+from runlore.api.calls import PIECE_BYTES, read_json
 from runlore.api.routes import Endpoint
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -69,3 +73,53 @@ async def order_of_answers(endpoint: Endpoint, body: bytes) -> list[str]:
 
     await asyncio.gather(this(), another())
     return answered
+
+
+# So many times what it costs to look for one character in all of it.
+LOOKS = 20
+
+
+@pytest.mark.parametrize("texts", [b'"[,"', b'"a":0,', b'"\\"[{",', b"\"a\n'", b'{"a":', b"]"])
+def test_no_call_counts_a_whole_body_and_what_is_too_much_is_not_read_to_its_end(texts: bytes) -> None:
+    """A call of C holds the lock of all threads until it ends."""
+    body = b'["%s",' % (b"[" * 100) + texts * (4 * 1024**2 // len(texts))
+    calls, began_at = [0.0], [0.0]
+
+    def watch(_frame: FrameType, event: str, _argument: object) -> None:
+        if event == "c_call":
+            began_at.append(time.thread_time())
+        elif event.startswith("c_"):
+            calls.append(time.thread_time() - began_at.pop())
+
+    look = min(spent(lambda: body.count(b"!")) for _ in range(5))
+    sys.setprofile(watch)
+    try:
+        with suppress(Invalid):
+            read_json(body, 5_000)
+    finally:
+        sys.setprofile(None)
+
+    assert max(calls) < LOOKS * look
+    if texts not in (b'"[,"', b"\"a\n'"):
+        assert min(spent(lambda: refused(body)) for _ in range(3)) < LOOKS * look
+
+
+@pytest.mark.parametrize("told", ["", '\\"', '\\\\\\"', "é", '\\"[', "[[["])
+def test_a_text_that_lies_across_two_pieces_is_no_value(told: str) -> None:
+    for before in range(PIECE_BYTES - 20, PIECE_BYTES + 4):
+        text = "x" * (before - 6) + told + "[" * 200
+        body = f'["a","{text}"]'.encode()
+
+        assert len(read_json(body, 10)) == 2
+        refused(body.removesuffix(b"]") + b"," + b"[" * 200)
+
+
+def refused(body: bytes) -> None:
+    with pytest.raises(Invalid):
+        read_json(body, 5_000)
+
+
+def spent(call: Callable[[], object]) -> float:
+    began_at = time.thread_time()
+    call()
+    return time.thread_time() - began_at
