@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runlore.api.app import create_app
+from runlore.api.app import Api
 from runlore.api.errors import PARTICULAR, STATUSES
 from runlore.domain.errors import RunloreError
 
@@ -25,7 +25,7 @@ and go on with `cursor`. A repeatable parameter stands several times.
 
 def api_page() -> str:
     """Every call with what it takes and answers, and the status of every error."""
-    schema = create_app().openapi()
+    schema = Api().openapi()
     lines = [
         "# HTTP API",
         "",

@@ -20,7 +20,7 @@ TOOLS = Path(sys.prefix) / "typescript" / "node_modules"
 
 def pack(folder: Path, target: Path) -> Path:
     """The package in `target`, built in the empty folder."""
-    from runlore.api.app import create_app
+    from runlore.api.app import Api
 
     shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
     shutil.copy(HERE / "LICENSE", folder / "LICENSE")
@@ -28,7 +28,7 @@ def pack(folder: Path, target: Path) -> Path:
     described = json.loads((folder / "package.json").read_text("utf-8"))
     described["version"] = __version__
     (folder / "package.json").write_text(json.dumps(described, indent=2) + "\n", "utf-8")
-    (folder / "openapi.json").write_text(json.dumps(create_app().openapi()), "utf-8")
+    (folder / "openapi.json").write_text(json.dumps(Api().openapi()), "utf-8")
     _run(folder, "openapi-typescript", "openapi.json", "--output", "src/schema.ts")
     _run(folder, "tsc", "--project", ".")
     target.mkdir(parents=True, exist_ok=True)

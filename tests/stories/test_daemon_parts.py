@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from runlore.api.app import create_app
+from runlore.api.app import Api
 from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
@@ -337,7 +337,7 @@ def test_a_mistake_of_ours_is_told_without_its_details_and_logged_with_them(
         "runlore.caller": "nobody",
         "runlore.over_unix": True,
     }
-    asyncio.run(create_app()(scope, receive, send))
+    asyncio.run(Api()(scope, receive, send))
 
     told = json.loads(sent[1]["body"])
     assert (sent[0]["status"], told["code"], told["status"]) == (500, "internal", 500)

@@ -8,7 +8,8 @@ from typing import Any
 
 import jsonschema_rs
 
-from runlore.api.app import all_endpoints, create_app
+from runlore.api.app import all_endpoints
+from runlore.api.openapi import openapi_of
 
 ROUTES = [(endpoint, re.compile(re.sub(r"{\w+}", "[^/]+", endpoint.path))) for endpoint in all_endpoints()]
 
@@ -71,7 +72,7 @@ def _events(stream: str) -> Iterator[dict[str, str]]:
 @functools.cache
 def document() -> dict[str, Any]:
     """The OpenAPI document."""
-    return create_app().openapi()
+    return openapi_of(all_endpoints())
 
 
 @functools.cache

@@ -27,7 +27,6 @@ from runlore.api.routes import Endpoint, RouteTable
 from runlore.api.security import BODY_PAUSE_S, RequestGate
 from runlore.daemon.process.server import Service
 from runlore.domain import limits
-from runlore.domain.errors import RunloreError
 
 
 @functools.cache
@@ -58,6 +57,7 @@ class Api:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         mounted = self._mounts.get(scope["path"])
         if mounted is not None:
+            scope["runlore.route"] = scope["path"]
             await self._hand_on(mounted, scope, receive, send)
             return
         scope["runlore.app"] = self
@@ -66,12 +66,20 @@ class Api:
         await response(scope, receive, send)
 
     async def _hand_on(self, mounted: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
+        request, is_begun = Request(scope, receive), False
+
+        async def noting(message: Message) -> None:
+            nonlocal is_begun
+            is_begun = True
+            await send(message)
+
         try:
             if scope["method"] == "POST":
                 receive = await receive_bounded(request, limits.MOUNTED_BODY_BYTES_MAX)
-            await mounted(scope, receive, send)
-        except RunloreError as error:
+            await mounted(scope, receive, noting)
+        except Exception as error:  # The outer loop of a mounted call: whatever failed is told, and only it.
+            if is_begun:
+                raise
             await failure_answer(error, request)(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
@@ -79,18 +87,13 @@ class Api:
         for by_method, named in self._table.find(path):
             endpoint = by_method.get(request.method)
             if endpoint is not None:
-                request.scope["route"] = endpoint
+                request.scope["runlore.route"] = endpoint.path
                 return await endpoint.answer(request, dict(zip(endpoint.route.in_path, named, strict=True)))
             allowed |= by_method.keys()
         if allowed:
             told = ", ".join(sorted(allowed))
             return problem_answer(errors.method_denied(request.method, path, told), {"Allow": told})
         return problem_answer(errors.no_such_path(path))
-
-
-def create_app() -> Api:
-    """The routes alone, without the gate. Nothing in it belongs to one daemon."""
-    return Api()
 
 
 def guard_api(
@@ -149,16 +152,16 @@ class CallWatcher:
                 await self.app(scope, receive, noting)
             finally:
                 seconds = time.perf_counter() - began if streamed_s is None else streamed_s
-                route = getattr(scope.get("route"), "path", UNROUTED)
+                route = scope.get("runlore.route", UNROUTED)
                 self.metrics.observe(method, route, status=status, seconds=seconds)
                 span.update_name(f"{method} {route}")
                 span.set_attribute("http.request.method", method)
                 span.set_attribute("http.route", route)
                 span.set_attribute("http.response.status_code", status)
-        if status >= 500:
-            code = scope.get("runlore.problem", "internal")
-            told = {"status": status, "code": code, "seconds": round(seconds, 4)}
-            _log.warning("call failed", method=method, route=route, **told)
+                if status >= 500:
+                    code = scope.get("runlore.problem", "internal")
+                    told = {"status": status, "code": code, "seconds": round(seconds, 4)}
+                    _log.warning("call failed", method=method, route=route, **told)
 
 
 def _is_stream(message: Message) -> bool:

@@ -184,7 +184,7 @@ def decode(name: str, text: str) -> str:
 def failure_answer(error: Exception, request: Request) -> Response:
     """The answer to a call that failed; what nobody foresaw is logged."""
     if not isinstance(error, RunloreError):
-        route = getattr(request.scope.get("route"), "path", "")
+        route = request.scope.get("runlore.route", "")
         _log.error("request failed", method=request.method, route=route, exc_info=error)
         return problem_answer(errors.unforeseen())
     request.scope["runlore.problem"] = error.code

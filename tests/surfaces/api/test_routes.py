@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runlore.api.app import all_endpoints, create_app
+from runlore.api.app import all_endpoints
+from runlore.api.openapi import openapi_of
 from runlore.daemon import answers
 from runlore.domain.access import Role
 from runlore.domain.policies.policy import PolicyName
@@ -69,7 +70,7 @@ def test_routes_decide_nothing() -> None:
 
 @pytest.mark.req("SUR-3")
 def test_every_route_tells_what_it_takes_and_answers() -> None:
-    schema = create_app().openapi()
+    schema = openapi_of(all_endpoints())
     schemas = schema["components"]["schemas"]
     operations = [
         (path, method, told) for path, methods in schema["paths"].items() for method, told in methods.items()

@@ -22,7 +22,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from runlore.api.app import create_app
+from runlore.api.app import all_endpoints
+from runlore.api.openapi import openapi_of
 from runlore.config.settings import Settings
 from tests.examples import scaled
 from tests.postgres_pool import PostgresPool
@@ -44,7 +45,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-SCHEMA = openapi.from_dict(create_app().openapi())
+SCHEMA = openapi.from_dict(openapi_of(all_endpoints()))
 OPERATIONS = {
     result.ok().label: result.ok() for result in SCHEMA.get_all_operations() if isinstance(result, Ok)
 }

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.types import Receive, Scope, Send
 
+from runlore.config.settings import Settings
 from runlore.domain.access import Role
-from tests.surfaces.api_client import Api
+from tests.surfaces.api_client import Api, serving
 
 
 def samples(api: Api) -> dict[str, float]:
@@ -45,6 +47,32 @@ def test_metrics_tell_calls_and_what_is_stored(api: Api) -> None:
     assert told["runlore_waiting_for_review"] == whole["waiting"] == len(api.get("/v1/review")["items"])
     status = whole["run_memory"]["metrics"]
     assert {name: told[f"runlore_run_memory_{name}"] for name in status} == status
+
+
+class BrokenSurface:
+    """One that fails in a way that nobody foresaw."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raise LookupError("a detail for the log")
+
+    async def stop(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.req("OPS-1")
+def test_a_surface_that_fails_is_told_and_counted_as_any_call(tmp_path: Path) -> None:
+    settings = Settings(state_root=str(tmp_path / "runlore"))
+    with serving(settings, mounts=lambda: {"/mcp": BrokenSurface()}) as api:
+        connection = api.connection()
+        connection.request("POST", "/mcp", b"{}", {"Authorization": f"Bearer {api.secret}"})
+        answer = connection.getresponse()
+        body = answer.read().decode()
+        connection.close()
+        told = samples(api)
+
+    assert (answer.status, json.loads(body)["code"]) == (500, "internal")
+    assert "for the log" not in body
+    assert told["runlore_http_requests_total POST /mcp 500"] == 1
 
 
 @pytest.mark.req("OPS-1", "OPS-5")

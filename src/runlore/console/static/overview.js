@@ -100,7 +100,7 @@ function latency(metrics) {
     const name = `${method} ${route}`;
     calls.set(name, [...(calls.get(name) ?? []), [Number(bound.replace("+Inf", "Infinity")), Number(count)]]);
   }
-  const rows = [...calls].filter(([name]) => !name.endsWith("(none)")).map(([name, buckets]) => [name, buckets.at(-1)[1], (share) => buckets.find(([, count]) => count >= share * buckets.at(-1)[1])[0]])
+  const rows = [...calls].filter(([name]) => / \/(v1|mcp)\b/.test(name)).map(([name, buckets]) => [name, buckets.at(-1)[1], (share) => buckets.find(([, count]) => count >= share * buckets.at(-1)[1])[0]])
     .filter(([, count]) => count).sort(([, one], [, other]) => other - one).slice(0, CALLS_SHOWN);
   const told = (seconds) => (seconds < 1 ? `${number(seconds * 1_000)} ms` : seconds < Infinity ? `${number(seconds)} s` : "longer");
   return rows.length ? [h("p", { class: "none" }, "Since the daemon started; half of the calls, and 95 of 100, were answered within:"), table(["Call", "Times", "Half", "95 %"], rows.map(([name, count, within]) => [h("code", {}, name), number(count), told(within(0.5)), told(within(0.95))]), { numbers: [1, 2, 3] })]
