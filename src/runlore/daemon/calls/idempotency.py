@@ -1,7 +1,8 @@
 """Acts: one transaction each. With an idempotency key a call has one effect, however often it is made.
 
 The key is kept in the transaction of the effect, so that a call that failed has not used it. It belongs to
-the caller: what one agent sends cannot be answered with another's, or stand in its way.
+the caller: what one agent sends cannot be answered with another's, or stand in its way. A hook's report
+that is sent again is deduplicated by it too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What else is held about the same thing: which record says the same, and which ones contradict it.
+"""What else is held about the same thing: which record says the same, and which conflict with it (clash).
 
 Prompts need not see a record for it to count here: automation is careful about everything that holds.
 """

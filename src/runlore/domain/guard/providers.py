@@ -115,7 +115,8 @@ slack-token xox[ar]-(?:\d-)?[A-Za-z0-9]{8,64} random
 slack-token xox[cd]-[\w%-]{20,300} random
 slack-token xoxe[.-](?:xox[bp]-)?\d-[A-Za-z0-9]{100,200}
 slack-token (?i:xapp-\d-[A-Z0-9]{6,16}-\d{6,16}-[a-z0-9]{20,80})
-asana-token [012](?:/\d{16}){1,2}:[a-f0-9]{32}
+asana-token [012]/\d{16}:[a-f0-9]{32}
+asana-token [012]/\d{16}/\d{16}:[a-f0-9]{32}
 convex-key (?:prod|preview|dev):[a-z]{2,16}-[a-z]{2,16}-\d{1,4}\|[A-Za-z0-9+/=]{40,200}
 dub-key dub_[A-Za-z0-9]{24} random
 unkey-key unkey_[A-Za-z0-9]{20,40} random

@@ -33,6 +33,8 @@ else:
 
 NAMED_AFTER_NOTHING = "shell"
 NAME_WORDS_MAX, CAUSE_WORDS_MAX = 4, 4
+# Two people who ask for the same may mean different ones of these.
+_WAYS_OF_GIT = ("rebase", "merge", "cherry-pick", "revert", "reset")
 # More of a text than any name can use.
 _READ_CHARS_MAX = 400
 
@@ -117,7 +119,7 @@ def _name_parts(match: Match, lines: Sequence[Line]) -> Sequence[str]:
         return [*tool.split("_"), server.partition("-")[0], *more][: NAME_WORDS_MAX + 1]
     if len(match.words) > 1:
         # The words may say why (`conflicts with main`), and not which of two ways it was done.
-        done = act.removeprefix("git ").split()[:1] if act.startswith("git ") else []
+        done = [each for each in _WAYS_OF_GIT if act.startswith(f"git {each}")]
         return [*done, *match.words][:NAME_WORDS_MAX]
     return [*act.split(), *match.words][: NAME_WORDS_MAX + 1] if act else _command_words(lines)
 
