@@ -11,7 +11,7 @@ from runlore.cli import options
 from runlore.cli.invocation import Invocation
 from runlore.cli.tables.table_cells import end_list, plural, time_text
 from runlore.cli.terminal import Column, say, show_table
-from runlore.cli.token import read_moment
+from runlore.cli.times import past_time
 from runlore.cli.typer_commands import option
 from runlore.daemon import answers
 from runlore.domain.audit_feed import AuditKind
@@ -27,7 +27,7 @@ def audit(
         option(
             "--since TIME",
             "Only what was done since then: 7d, 12h, or 2027-01-31.",
-            lambda text: read_moment(text, "--since", sign=-1),
+            past_time,
         ),
     ] = None,
     kinds: Annotated[

@@ -1,15 +1,14 @@
 """`runlore learn`: reads the transcripts that people already have, and ends with skills worth keeping."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 from runlore.cli.failures import report
 from runlore.cli.invocation import Invocation
-from runlore.cli.options import shorten_text
 from runlore.cli.terminal import progress_bar, say
+from runlore.cli.times import past_time
 from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
@@ -18,7 +17,7 @@ from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.policies.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import JsonValue
 from runlore.domain.runs.transcript import TranscriptSource
-from runlore.domain.timestamps import format_time, parse_time
+from runlore.domain.timestamps import format_time
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from runlore.daemon.mining.past_decisions import PastDecision, Queue
     from runlore.daemon.mining.store_runs import Stored
     from runlore.domain.record import Record
-
-_AGO = re.compile("([0-9]{1,6})([hdw])")
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +38,8 @@ class LearnOptions:
         argument("PATH...", "Files and folders to read; without any, where the known agents keep theirs."),
     ] = ()
     since: Annotated[
-        str | None, option("--since WHEN", "Only what was changed since then, such as 7d, 24h or 2026-11-15.")
+        datetime | None,
+        option("--since WHEN", "Only what was changed since then, such as 7d, 24h or 2026-11-15.", past_time),
     ] = None
     dry_run: Annotated[bool, option("--dry-run", "Show what would be found, and store nothing.")] = False
     report: Annotated[str | None, option("--report FILE", "Write what was found as an HTML page, too.")] = (
@@ -83,25 +80,11 @@ def learn(call: Invocation, options: LearnOptions) -> None:
         )
     if options.report is not None:
         check_place(options.report)
-    since = None if options.since is None else since_when(options.since, SystemClock().now())
-    sources = list(local_transcripts().find(options.paths, since=since))
+    sources = list(local_transcripts().find(options.paths, since=options.since))
     if options.dry_run:
         _show_dry(call, options, sources)
     else:
         learn_from(call, options, sources)
-
-
-def since_when(text: str, now: datetime) -> datetime:
-    """A time, or how long ago: `7d`, `24h`, `2w`."""
-    ago = _AGO.fullmatch(text.strip())
-    try:
-        return parse_time(text) if ago is None else now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    except (Invalid, OverflowError):
-        raise Invalid(
-            f"{shorten_text(text)!r} is neither a time nor a while ago",
-            code="time.format",
-            hint="write it as 7d, 24h, 2026-11-15 or 2026-11-15T08:30:00Z",
-        ) from None
 
 
 def _show_dry(call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:

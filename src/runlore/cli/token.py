@@ -1,48 +1,24 @@
 """`runlore token`: who may call, as what, and where. Secrets are told once and kept nowhere."""
 
-import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, asks, command
 from runlore.cli.tables import service_tables
 from runlore.cli.terminal import say
+from runlore.cli.times import future_time, parse_duration
 from runlore.cli.typer_commands import argument, group, option
 from runlore.domain.access import Role
-from runlore.domain.errors import Invalid
 from runlore.domain.session import PersonaId
-from runlore.domain.timestamps import parse_time
 from runlore.ports import operations as ops
-
-_DURATION = re.compile(r"([0-9]{1,5})([hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
-
-
-def _duration(text: str, name: str) -> timedelta:
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise Invalid(
-            f"{name} is {text[:40]!r}, which is not a duration",
-            code="time.duration",
-            hint="give hours, days or weeks, such as 12h, 90d or 4w",
-        )
-    return timedelta(hours=int(found[1]) * _HOURS[found[2]])
-
-
-def read_moment(text: str, name: str, *, sign: int) -> datetime:
-    """A time, or how far from now one lies, such as 90d."""
-    if _DURATION.fullmatch(text):
-        return datetime.now(UTC) + sign * _duration(text, name)
-    return parse_time(text)
-
 
 ExpiryOption = Annotated[
     datetime | None,
     option(
         "--expires TIME",
         "From when it opens nothing any more: 90d, 12h, or 2027-01-31.",
-        lambda text: read_moment(text, "--expires", sign=1),
+        future_time,
     ),
 ]
 
@@ -79,13 +55,16 @@ def rotate(
     name: Annotated[str, argument("NAME", "The token's name or id.")],
     expires: ExpiryOption = None,
     grace: Annotated[
-        str,
-        option("--grace TIME", "For how long the old secret is still good, such as 1h. Default: not at all."),
-    ] = "0h",
+        timedelta,
+        option(
+            "--grace TIME",
+            "For how long the old secret is still good, such as 1h. Default: not at all.",
+            parse_duration,
+        ),
+    ] = timedelta(0),
 ) -> None:
     """Give a token a new secret, and print it, this once."""
-    grace_s = round(_duration(grace, "--grace").total_seconds())
-    request = ops.TokenRotation(name=name, expires_at=expires, grace_s=grace_s)
+    request = ops.TokenRotation(name=name, expires_at=expires, grace_s=round(grace.total_seconds()))
     call.ask(lambda operations: operations.rotate_token(request), service_tables.show_made_token)
 
 

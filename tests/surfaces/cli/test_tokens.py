@@ -53,6 +53,9 @@ def test_a_token_ends_when_it_is_said_to_and_is_rotated(runlore: Runlore, tmp_pa
     assert rotated["secret"] != made["secret"]
     assert "2090-01-31" in runlore.text("token", "list")
     assert runlore.fails("token", "rotate", "ci", "--grace", "soon").code == "time.duration"
+    never = runlore.fails("token", "rotate", "ci", "--expires", "90days")
+    assert (never.code, "7d" in never.problem["hint"]) == ("time.format", True)
+    assert runlore.fails("token", "rotate", "ci", "--expires", "999999w").code == "time.format"
 
     told = runlore.text("audit", "--kind", "token", "--since", "1d")
     assert [line.split()[2] for line in told.splitlines()[1:]] == ["create", "rotate"]
