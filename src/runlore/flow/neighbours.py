@@ -3,7 +3,7 @@
 What has expired is not there any more, whether the sweep has been round yet or not.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from runlore.domain.claims.contradictions import Surroundings, list_agreed
@@ -14,14 +14,19 @@ from runlore.ports.store import Records
 
 
 def surroundings(
-    records: Records, candidate: Record, now: datetime, *, named: RecordId | None = None
+    records: Records,
+    candidate: Record,
+    now: datetime,
+    *,
+    named: RecordId | None = None,
+    near: Sequence[Record] | None = None,
 ) -> Surroundings:
+    """What is around a candidate. `near` are the active records of its subject where they were read."""
     sources = candidate.source.record_ids if candidate.proposal in MERGES else ()
     found = records.get_many(sources) if sources else {}
-    same_subject: tuple[Record, ...] = ()
-    if candidate.semantic_key:
-        subject = SemanticKey.parse(candidate.semantic_key).subject
-        same_subject = _lasting(records.matching_subject(candidate.scope, candidate.kind, subject), now)
+    if near is None:
+        near = records_near(records, [candidate]).get(candidate.record_id, ())
+    same_subject = _lasting(near, now)
     noted = _noted_target(candidate) if named is None else None
     replaced = records.get_many([noted]).get(noted) if noted is not None else None
     present = same_profile_key(records, candidate, now)
@@ -34,6 +39,17 @@ def surroundings(
         missing_named=noted if replaced is None else None,
         agreed=_find_agreed(records, candidate, (*same_subject, *present)),
     )
+
+
+def records_near(records: Records, candidates: Iterable[Record]) -> dict[RecordId, tuple[Record, ...]]:
+    """The active records of the scope, the kind and the subject of each candidate."""
+    about = {
+        each.record_id: (each.scope, each.kind, SemanticKey.parse(each.semantic_key).subject)
+        for each in candidates
+        if each.semantic_key
+    }
+    found = records.matching_subjects(about.values())
+    return {record_id: found.get(subject, ()) for record_id, subject in about.items()}
 
 
 def _find_agreed(records: Records, candidate: Record, others: Sequence[Record]) -> frozenset[RecordId]:
@@ -65,5 +81,5 @@ def replacements(records: Records, record: Record, now: datetime) -> Iterator[Re
         following = record.superseded_by
 
 
-def _lasting(records: tuple[Record, ...], now: datetime) -> tuple[Record, ...]:
+def _lasting(records: Iterable[Record], now: datetime) -> tuple[Record, ...]:
     return tuple(record for record in records if not record.is_expired(now))

@@ -1,16 +1,23 @@
 """Where nobody asks a model, several captures or reviews are written in one transaction."""
 
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
 import pytest
 
-from runlore.daemon.background.jobs import TOGETHER_MAX, do_due_jobs, do_some_jobs
+from runlore.daemon.background.jobs import TOGETHER, TOGETHER_MAX, do_due_jobs, do_some_jobs
 from runlore.domain import limits
 from runlore.domain.policies.verdict import review_of
+from runlore.domain.record import PolicyDecision, PublishTier, State, StateReason
 from runlore.domain.run import Run
 from runlore.domain.runs.job import JobKind, JobState
+from runlore.ports import operations as ops
+from runlore.storage.postgres.session import PostgresSession
+from runlore.storage.sql.session import Parameters, Row, SqlStatement
 from tests.fakes import ScriptedModels
+from tests.flow.automation import offered, put_policy, reviewed, taught
 from tests.flow.capturing import CAPTURE, answer, jobs, receipts
 from tests.world import World
 
@@ -33,10 +40,11 @@ def commits(world: World) -> int:
 
 def test_what_is_due_together_shares_its_commits(sqlite_world: World) -> None:
     world = sqlite_world
-    runs = finished_runs(world, TOGETHER_MAX)
+    runs = finished_runs(world, TOGETHER[JobKind.CAPTURE])
     for kinds in (CAPTURE, REVIEW):
         before = commits(world)
-        assert do_some_jobs(world.parts, kinds=kinds, at_once=TOGETHER_MAX) == TOGETHER_MAX
+        waiting = sum(len(jobs(world, kind)) for kind in kinds)
+        assert do_some_jobs(world.parts, kinds=kinds, at_once=TOGETHER_MAX) == waiting
         # One claims them, one ends them.
         assert commits(world) - before == 2
 
@@ -85,3 +93,64 @@ def test_with_a_model_each_is_held_for_as_long_as_it_is_asked(world: World) -> N
     parts = replace(world.parts, models=ScriptedModels(answer()))
 
     assert do_some_jobs(parts, kinds=CAPTURE, at_once=TOGETHER_MAX) == 1
+
+
+@pytest.mark.parametrize(
+    "said", ["The project codename is Atlas", "The project codename is Borealis"], ids=["the same", "another"]
+)
+def test_what_the_first_of_several_brings_about_is_seen_by_the_next(
+    world: World, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    put_policy(world)
+    first = taught(world, "The project codename is Atlas")
+    second = taught(world, said)
+    unrelated = taught(world, "The staging port is 5433")
+
+    assert do_some_jobs(world.parts, kinds=REVIEW, at_once=TOGETHER_MAX) == 3
+
+    assert "one by one" not in caplog.text
+    assert first.record_id in reviewed(world, second).reason
+    assert world.record(first).publish_tier is PublishTier.ACTIVE
+    assert world.record(unrelated).publish_tier is PublishTier.ACTIVE
+    after = world.record(second)
+    if said == first.summary:
+        assert (after.state, after.state_reason) == (State.TOMBSTONED, StateReason.DUPLICATE)
+    else:
+        assert (after.state, after.policy_decision) == (State.CONSTRAINED, PolicyDecision.ESCALATED)
+
+
+def test_what_is_decided_meanwhile_keeps_no_other_from_its_review(world: World) -> None:
+    put_policy(world, "manual_review")
+    candidates = [offered(world, f"The port of part {number} is 5{number}00") for number in range(3)]
+    world.operator.reject(ops.Decision(record_id=candidates[1].record_id, reason="no"))
+
+    assert do_some_jobs(world.parts, kinds=REVIEW, at_once=TOGETHER_MAX) in (2, 3)
+
+    assert [review_of(world.record(each)) is not None for each in candidates] == [True, False, True]
+    assert jobs(world, JobKind.REVIEW) == []
+
+
+def test_what_reviews_read_is_read_once_for_many(
+    postgres_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, asked = postgres_world, list[str]()
+    put_policy(world, "manual_review")
+    for number in range(TOGETHER[JobKind.REVIEW]):
+        offered(world, f"The port of part {number} is 5{number}00")
+    ask, run = PostgresSession.rows, PostgresSession.run
+
+    def counting(session: PostgresSession, sql: str, parameters: Parameters = ()) -> list[Row]:
+        asked.append(sql)
+        return ask(session, sql, parameters)
+
+    def counting_run(session: PostgresSession, statements: Sequence[SqlStatement]) -> list[int]:
+        asked.append(repr([sql for sql, rows in statements if rows]))
+        return run(session, statements)
+
+    monkeypatch.setattr(PostgresSession, "rows", counting)
+    monkeypatch.setattr(PostgresSession, "run", counting_run)
+
+    assert do_some_jobs(world.parts, kinds=REVIEW, at_once=TOGETHER_MAX) == TOGETHER[JobKind.REVIEW]
+
+    assert len(asked) < TOGETHER[JobKind.REVIEW], "\n".join(asked)

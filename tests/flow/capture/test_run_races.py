@@ -20,7 +20,7 @@ from runlore.domain.run import ArtifactId, MemoryState, Run, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.flow.capture.remember import prune
 from runlore.ports import operations as ops
-from runlore.ports.store import Store, Transaction
+from runlore.ports.store import Snapshot, Store, Transaction
 from tests.flow.dying import Watched, assert_remembered_once, watched
 from tests.world import OPERATOR, World, outcome
 
@@ -215,6 +215,32 @@ def test_a_run_whose_end_is_cut_off_by_others_ends_all_the_same(world: World, nu
     assert_remembered_once(world, run)
 
 
+@pytest.mark.req("RUN-1", "OPS-4")
+@pytest.mark.parametrize("number", range(1, 7))
+def test_a_run_is_opened_and_read_although_the_connection_is_lost_in_a_read_of_it(
+    world: World, number: int
+) -> None:
+    world.finished(f"Play the {WORD}", f"The {WORD} plays")
+    store = Losing(world.parts.store, number, CONNECTION_LOST, "snapshot")
+    operations = Application(replace(world.parts, store=store), OPERATOR)
+
+    view = operations.open_run(opening())
+    told = [operations.get_run(view.run.run_id).request for _ in range(number)]
+
+    assert view.sections is not None
+    assert told == [f"Play the {WORD} again"] * number
+    assert store.is_spent
+
+
+@pytest.mark.req("RUN-1", "OPS-4")
+def test_nobody_waits_twice_to_read_from_a_server_that_is_not_there(world: World) -> None:
+    run = world.finished("Play it", "It plays")
+    store = Losing(world.parts.store, 1, UNREACHABLE, "snapshot")
+
+    with pytest.raises(Unavailable, match="lost"):
+        Application(replace(world.parts, store=store), OPERATOR).get_run(run.run_id)
+
+
 @pytest.mark.req("RUN-4", "OPS-4")
 def test_a_memory_that_is_displaced_goes_although_the_connection_is_lost_then(world: World) -> None:
     set_policy(world, max_tracked_per_session=1, max_prompt_entries=1)
@@ -315,26 +341,45 @@ class Busy:
 
 
 class Losing:
-    """A store that loses its connection in one of its transactions: behind the commit, or before it."""
+    """A store that loses its connection in one of its transactions, behind the commit or before it, or in one
+    of its snapshots."""
 
-    def __init__(self, real: Store, number: int, code: str) -> None:
+    def __init__(self, real: Store, number: int, code: str, where: str = "transaction") -> None:
         self._real = real
         self._left = number
         self._code = code
+        self._where = where
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the connection was lost."""
+        return self._left <= 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
+    def _is_next(self, where: str) -> bool:
+        self._left -= where == self._where
+        return where == self._where and self._left == 0
+
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """A transaction of whose commit nobody hears, or that comes to nothing."""
-        self._left -= 1
+        is_lost = self._is_next("transaction")
         with self._real.transaction() as tx:
             yield tx
-            if self._left == 0 and self._code == CONNECTION_LOST:
+            if is_lost and self._code == CONNECTION_LOST:
                 raise lost(self._code)
-        if self._left == 0:
+        if is_lost:
             raise lost(self._code)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """A snapshot that is lost before anything was read."""
+        if self._is_next("snapshot"):
+            raise lost(self._code)
+        with self._real.snapshot() as snapshot:
+            yield snapshot
 
 
 def lost(code: str) -> Unavailable:

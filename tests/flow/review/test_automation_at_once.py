@@ -217,7 +217,7 @@ def test_a_policy_that_comes_between_the_check_and_the_end_of_a_review_is_not_mi
             # Whoever queues the review again waits for this one's end, so this one does not wait for that.
             changing[0].join(1.0)
 
-    store: Any = _InterruptedStore(world.parts.store, "matching_subject", meanwhile)
+    store: Any = _InterruptedStore(world.parts.store, "matching_subjects", meanwhile)
     assert do_one_job(replace(world.parts, store=store), kinds=frozenset({JobKind.REVIEW}))
     changing[0].join(PATIENCE_S)
     work(world)

@@ -385,6 +385,63 @@ def test_many_workers_take_every_job_exactly_once(store: Store) -> None:
     assert set(times.values()) == {1}
 
 
+def test_more_of_a_kind_are_claimed_beside_one_the_one_due_longest_first(store: Store) -> None:
+    put(store, waiting(1), waiting(2, due_s=-1), waiting(3, due_s=-9), waiting(4, due_s=9))
+    put(store, waiting(5, kind=JobKind.CAPTURE), waiting(6), waiting(7, due_s=-5))
+    # It has been tried before, and is left for others.
+    assert taken(store, "dead", at_s=-8).job_id == "job_0003"
+    job = taken(store)
+
+    with jobs_of(store) as table:
+        more = table.claim_more(job, limit=2, now=later(1_000))
+        none = table.claim_more(job, limit=0, now=later(1_000))
+
+    assert (job.job_id, [each.job_id for each in more], none) == ("job_0007", ["job_0002", "job_0001"], ())
+    assert {(each.holder, each.lease_until, each.fence, each.attempts) for each in more} == {
+        (job.holder, job.lease_until, 1, 1)
+    }
+
+
+def test_many_workers_take_every_job_exactly_once_several_at_a_time(store: Store) -> None:
+    put(store, *(waiting(number) for number in range(200)))
+    together = threading.Barrier(8)
+
+    def work(number: int) -> list[JobId]:
+        together.wait(PATIENCE_S)
+        done: list[JobId] = []
+        while (job := claim(store, f"worker {number}")) is not None:
+            with jobs_of(store) as table:
+                more = table.claim_more(job, limit=6, now=START)
+            assert len(more) <= 6
+            done += [each.job_id for each in (job, *more)]
+        return done
+
+    with ThreadPoolExecutor(8) as pool:
+        taken_by = list(pool.map(work, range(8)))
+
+    assert sorted(job_id for done in taken_by for job_id in done) == [f"job_{n:04}" for n in range(200)]
+
+
+def test_of_several_those_are_held_that_are_still_ours(store: Store) -> None:
+    put(store, waiting(1), waiting(2))
+    lost, kept = taken(store), taken(store, at_s=1_000)
+    with jobs_of(store) as table:
+        assert table.hold([]) == []
+        assert table.hold([kept, replace(lost, fence=7), claimed(9)]) == [kept]
+        table.finish(kept)
+
+
+def test_on_a_shared_server_nobody_waits_to_hold_several(postgres_place: PostgresPlace) -> None:
+    store, other = postgres_place.open(), postgres_place.open()
+    put(store, waiting(1), waiting(2))
+    jobs = [taken(store), taken(store)]
+
+    with other.transaction() as theirs, store.transaction() as tx:
+        theirs.jobs.check(jobs[0])
+        assert tx.jobs.hold(jobs) == jobs[1:]
+        tx.jobs.finish(jobs[1])
+
+
 def test_of_many_who_write_under_one_fence_one_wins(store: Store) -> None:
     put(store, waiting())
     job = taken(store)

@@ -136,6 +136,9 @@ def test_records_are_found_by_the_subject_of_their_key(store: Store) -> None:
         found = snapshot.records.matching_subject(ACME, Kind.FACT, "codename")
         assert snapshot.records.matching_subject(ACME, Kind.DECISION, "codename") == ()
         assert snapshot.records.matching_subject(ACME, Kind.FACT, "code") == ()
+        both = [(ACME, Kind.FACT, "codename"), (WORKSPACE, Kind.FACT, "codename")]
+        none = [(ACME, Kind.FACT, f"subject {number}") for number in range(120)]
+        several = snapshot.records.matching_subjects([*both, *none, (ACME, Kind.FACT, "port"), *both])
         many = [f"subject {number}" for number in range(600)]
         about = snapshot.records.about_subjects(ACME, ["codename", "port", "code", *many])
         assert snapshot.records.about_subjects(ACME, []) == ()
@@ -143,6 +146,11 @@ def test_records_are_found_by_the_subject_of_their_key(store: Store) -> None:
         assert snapshot.records.waiting_subject(ACME, Kind.FACT, "codename", limit=1) == candidates[:1]
 
     assert found == (active(atlas),)
+    assert several == {
+        both[0]: (active(atlas),),
+        both[1]: (active(elsewhere),),
+        (ACME, Kind.FACT, "port"): (active(other),),
+    }
     assert set(ids(about)) == {atlas.record_id, other.record_id}
     assert ids(candidates) == [later.record_id, waiting.record_id]
 

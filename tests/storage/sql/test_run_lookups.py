@@ -125,6 +125,9 @@ QUESTIONS: dict[str, Question] = {
     "position": lambda tx: tx.records.position(),
     "a subject that waits": lambda tx: tx.records.waiting_subject(WORKSPACE, Kind.FACT, "nobody", limit=5),
     "a subject that has ended": lambda tx: tx.records.ended_subject(WORKSPACE, Kind.FACT, "nobody", limit=5),
+    "subjects that are active": lambda tx: tx.records.matching_subjects(
+        [(WORKSPACE, Kind.FACT, f"nobody {number}") for number in range(40)]
+    ),
     "a subject that is active": lambda tx: tx.records.matching_subject(WORKSPACE, Kind.FACT, "nobody"),
 }
 

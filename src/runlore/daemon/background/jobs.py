@@ -6,8 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from runlore.daemon.background.maintenance import (
@@ -86,9 +84,9 @@ _PASSING = frozenset(
     }
 )
 _AT_ONCE = 100
-# What many wait for where runs end quickly: without a model, this many are written in one transaction.
-_TOGETHER_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW})
-TOGETHER_MAX = 8
+# What many wait for where runs end quickly: without a model, so many are written in one transaction.
+TOGETHER = {JobKind.CAPTURE: 8, JobKind.REVIEW: 32}
+TOGETHER_MAX = max(TOGETHER.values())
 # What a command without a daemon does on its way out.
 _ON_LEAVING = 20
 _ON_LEAVING_S = 1.0
@@ -149,20 +147,19 @@ def do_some_jobs(
     if not is_busy and not _is_due(parts, kinds, now, passing_over):
         return 0
     job = None
-    more: list[Job] = []
+    more: tuple[Job, ...] = ()
     with parts.store.transaction() as tx:
-        claim = partial(
-            tx.jobs.claim,
-            holder=parts.process_id,
-            now=now,
-            lease_until=now + _LEASE,
-            passing_over=passing_over,
-        )
         for wanted in (kinds,) if turns is None else turns.order(kinds):
-            job = job or claim(wanted)
+            job = job or tx.jobs.claim(
+                wanted,
+                holder=parts.process_id,
+                now=now,
+                lease_until=now + _LEASE,
+                passing_over=passing_over,
+            )
         if job is not None and _can_share(parts, job):
-            others = iter(partial(claim, frozenset({job.kind}), is_new=True), None)
-            more.extend(islice(others, at_once - 1))
+            limit = min(at_once, TOGETHER[job.kind]) - 1
+            more = tx.jobs.claim_more(job, limit=limit, now=now, passing_over=passing_over)
     if job is None:
         return 0
     jobs = [job, *more]
@@ -180,7 +177,7 @@ def do_some_jobs(
 
 
 def _can_share(parts: Parts, job: Job) -> bool:
-    return job.kind in _TOGETHER_KINDS and job.attempts == 1 and not parts.models.is_configured
+    return job.kind in TOGETHER and job.attempts == 1 and not parts.models.is_configured
 
 
 def _do_together(parts: Parts, jobs: list[Job], stopping: Beat) -> list[Job]:

@@ -11,11 +11,13 @@ from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
 from runlore.daemon.calls.lookups import target
 from runlore.daemon.calls.requests import decode_cursor, encode_cursor, list_name
 from runlore.daemon.parts import Parts
+from runlore.domain.errors import repeat_if_lost
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record
 from runlore.domain.records.audit import Act
 from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
+from runlore.ports.operations import OPERATIONS
 from runlore.ports.store import Transaction
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ AnswerT = TypeVar("AnswerT")
 def operation(
     method: Callable[Concatenate[BoundT, ParametersT], AnswerT],
 ) -> Callable[Concatenate[BoundT, ParametersT], AnswerT]:
-    """An operation: it runs only when the caller's role allows it, and with a cursor only of its own."""
+    """An operation: it runs only when the caller's role allows it, and with a cursor only of its own.
+    One that reads is repeated once where the connection to the store is lost in it."""
 
     @functools.wraps(method)
     def wrapper(self: BoundT, /, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> AnswerT:
@@ -41,7 +44,9 @@ def operation(
         name = list_name(method.__name__, *args, *kwargs.values())
         given = [decode_cursor(name, each) for each in args]
         named = {key: decode_cursor(name, each) for key, each in kwargs.items()}
-        return encode_cursor(name, method(self, *given, **named))  # type: ignore[arg-type]
+        do = functools.partial(method, self, *given, **named)  # type: ignore[arg-type]
+        is_read = OPERATIONS[method.__name__].is_read
+        return encode_cursor(name, repeat_if_lost(do, is_read=True) if is_read else do())
 
     return wrapper
 

@@ -13,7 +13,7 @@ from runlore.daemon.runs.run_ends import closing, remembering
 from runlore.daemon.runs.run_opening import RunOpening, run_view
 from runlore.domain import limits
 from runlore.domain.access import Role
-from runlore.domain.errors import Invalid
+from runlore.domain.errors import Invalid, repeat_if_lost
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.record import Record
@@ -24,7 +24,7 @@ from runlore.domain.runs.journal import Entry, JournalEvent
 from runlore.domain.runs.journal_entry import checkpoint_entry, parse_entry
 from runlore.domain.session import SessionId
 from runlore.flow.capture.ending import RunEnding, check_ending, is_ended_so
-from runlore.flow.capture.remember import Remembering, repeat_if_lost
+from runlore.flow.capture.remember import Remembering
 from runlore.flow.capture.runs import (
     add_artifact,
     add_checkpoint,

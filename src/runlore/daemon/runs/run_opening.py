@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from runlore.daemon.calls.access import keeps, own_session
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult, IdempotentCalls
@@ -23,7 +24,7 @@ from runlore.daemon.runs.run_access import LONG_AGO, UnstoredRuns, new_run_id
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.access import Caller
-from runlore.domain.errors import RunloreError, Unavailable
+from runlore.domain.errors import RunloreError, Unavailable, repeat_if_lost
 from runlore.domain.lazy import dataclass
 from runlore.domain.records.audit import Act
 from runlore.domain.run import ProcessId, Run, RunId, RunStatus
@@ -91,9 +92,7 @@ class RunOpening:
     def open(self, request: ops.NewRun, call: Call) -> Opened:
         """Open a run, and give it its context where asked; under the call's key, once."""
         entry = input_of(request)
-        with self.parts.store.snapshot() as snapshot:
-            session = self._session(snapshot, request)
-            captured = keeps(snapshot, session)
+        session, captured = repeat_if_lost(partial(self._find, request), is_read=True)
         wanted = self._run_of(request, session)
         # What a run goes without is decided by its id, so that is there before what it is given.
         run_id = wanted.run_id or RunId(self.parts.ids.new("run", self.parts.clock.now()))
@@ -101,7 +100,8 @@ class RunOpening:
             given = None
             if request.context:
                 kept_as = run_id if captured else None
-                given = self._gather_given(request, session, text_of(entry.body), kept_as)
+                gather = partial(self._gather_given, request, session, text_of(entry.body), kept_as)
+                given = repeat_if_lost(gather, is_read=True)
             opening = _Opening(call=call, wanted=wanted, run_id=run_id, entry=entry, given=given)
             with suppress(ForgottenMeanwhile):
                 if captured:
@@ -112,10 +112,15 @@ class RunOpening:
             "what the run was to be given kept being forgotten", code="store.busy", hint="try again"
         )
 
-    def _session(self, collections: Collections, request: ops.NewRun) -> Session:
-        if self.founding is not None:
-            return self.founding.session
-        return own_session(collections, self.caller, SessionId(askable(request.session_id, "session")))
+    def _find(self, request: ops.NewRun) -> tuple[Session, bool]:
+        """The session, and whether anything of it is kept."""
+        with self.parts.store.snapshot() as snapshot:
+            if self.founding is not None:
+                session = self.founding.session
+            else:
+                session_id = SessionId(askable(request.session_id, "session"))
+                session = own_session(snapshot, self.caller, session_id)
+            return session, keeps(snapshot, session)
 
     def _gather_given(
         self, request: ops.NewRun, session: Session, text: str, run_id: RunId | None

@@ -4,13 +4,12 @@ A run's memory is written outside a transaction, between the one that owes it an
 Whoever dies in between leaves a job that another takes over; whoever comes late changes nothing.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
 
-from runlore.domain.errors import CONNECTION_LOST, UNREACHABLE, Conflict, Corrupt, Unavailable
+from runlore.domain.errors import Conflict, Corrupt, Unavailable, repeat_if_lost
 from runlore.domain.lazy import dataclass
 from runlore.domain.learning.remember_requests import HINTS
 from runlore.domain.policies.learning_policy import OwnWords
@@ -33,7 +32,6 @@ from runlore.ports.ids import Ids
 from runlore.ports.run_memories import MemoryTerms, RunMemories
 from runlore.ports.store import Collections, Store, Transaction
 
-T = TypeVar("T")
 STORE_BUSY = "store.busy"
 _BEYOND_MAX = 1_000
 # One of these stands in every wish to keep something, near enough to its beginning to be read.
@@ -135,17 +133,6 @@ class Remembering:
             )
         )
         return displaced
-
-
-def repeat_if_lost(do: Callable[[], T]) -> T:
-    """Do what is the same done twice, and once more where the connection to the store was lost in it: who
-    stands still in a write is ended by others."""
-    try:
-        return do()
-    except Unavailable as error:
-        if error.code not in (CONNECTION_LOST, UNREACHABLE):
-            raise
-        return do()
 
 
 @dataclass(frozen=True, kw_only=True)

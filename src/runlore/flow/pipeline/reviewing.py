@@ -4,11 +4,13 @@ What is written is checked again in its transaction: the job is still ours, the 
 those that were read. Whoever dies before that has changed nothing, and whoever comes late changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import TypeAlias
 
+from runlore.domain.claims.contradictions import Surroundings
 from runlore.domain.claims.support import Support, support_of
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
@@ -16,14 +18,14 @@ from runlore.domain.policies.learning_policy import Action, LearningPolicy, Mode
 from runlore.domain.policies.verdict import JudgeReview, Review, asks_the_judge, baseline
 from runlore.domain.record import Move, PolicyDecision, Record, RecordId, VerificationStatus
 from runlore.domain.records.agent_provenance import rests_on_agents_word
-from runlore.domain.records.audit import DAEMON, Act, apply_record_move
+from runlore.domain.records.audit import DAEMON, Act, RecordChange, apply_record_move
 from runlore.domain.records.publication import PublishTerms
 from runlore.domain.runs.job import Job
 from runlore.domain.serialization.codec import serialize
 from runlore.flow.capture.provenance import conversation_provenance
 from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.model_budget import MODEL_BUDGET, BudgetedModels
-from runlore.flow.neighbours import surroundings
+from runlore.flow.neighbours import records_near, surroundings
 from runlore.flow.publish.decide import end_as_duplicate, reject
 from runlore.flow.publish.promote_tier import note_support
 from runlore.flow.reactions import confirm_learning
@@ -32,8 +34,9 @@ from runlore.flow.review.automatic import (
     TIER_OF,
     Case,
     Opinion,
+    ReviewRuling,
     act_reason,
-    case_of,
+    cases_of,
     find_repeated,
     review,
     ruling,
@@ -47,6 +50,8 @@ from runlore.ports.store import Collections, Store, Transaction
 
 # A policy that changes more often than this while one candidate is looked at lets the job wait.
 ROUNDS_MAX = 5
+# A case, and what was found out about it.
+Look: TypeAlias = tuple[Case, Opinion]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,38 +76,33 @@ class Reviewing:
 
     def review_together(self, jobs: Sequence[Job], beat: Beat = skip_beat) -> list[Job]:
         """Do jobs that no judge is asked about in one transaction: those that are left."""
-        now = self.clock.now()
-        seen: list[tuple[Job, Case, Opinion]] = []
-        with self.store.snapshot() as snapshot:
-            for job in jobs:
-                case = case_of(snapshot, RecordId(job.subject), now)
-                opinion = None if case is None else self._form_opinion(snapshot, case, now, beat)
-                if case is not None and opinion is not None and not _is_for_the_judge(case, opinion):
-                    seen.append((job, case, opinion))
-        with self.store.transaction() as tx:
-            tx.lock({case.candidate.scope for _, case, _ in seen})
-            done = {
-                job.job_id
-                for job, case, opinion in seen
-                if self._write_outcome(tx, case.candidate.record_id, job, case=case, opinion=opinion)
-            }
-        return [job for job in jobs if job.job_id not in done]
+        looks = self._look(jobs, beat)
+        ready = [job for job in jobs if job.subject not in looks or not _is_for_the_judge(looks[job.subject])]
+        done = self._write_outcomes(ready, looks)
+        return [job for job in jobs if job not in done]
 
     def _round(self, record_id: RecordId, job: Job, beat: Beat) -> bool:
         """One look and one attempt to write what follows; False where something moved in between."""
-        now = self.clock.now()
-        with self.store.snapshot() as snapshot:
-            case = case_of(snapshot, record_id, now)
-            seen = None if case is None else self._form_opinion(snapshot, case, now, beat)
-        opinion = seen
-        if case is not None and seen is not None and _is_for_the_judge(case, seen):
+        looks = self._look([job], beat)
+        look = looks.get(record_id)
+        if look is not None and _is_for_the_judge(look):
+            case, seen = look
             if not self.may_ask:
                 self.asking.leave_job(job)
                 return True
             self.asking.hold_job(job, case.policy.judge.timeout_s)
-            opinion = replace(seen, judge=self._judgement(case, seen))
-        with self.store.transaction() as tx:
-            return self._write_outcome(tx, record_id, job, case=case, opinion=opinion)
+            looks[record_id] = (case, replace(seen, judge=self._judgement(case, seen)))
+        return bool(self._write_outcomes([job], looks))
+
+    def _look(self, jobs: Sequence[Job], beat: Beat) -> dict[str, Look]:
+        """What there is to say of the candidates of jobs, where automation has to say anything."""
+        now = self.clock.now()
+        with self.store.snapshot() as snapshot:
+            cases = cases_of(snapshot, _subjects(jobs), now)
+            return {
+                record_id: (case, self._form_opinion(snapshot, case, now, beat))
+                for record_id, case in cases.items()
+            }
 
     def _form_opinion(self, collections: Collections, case: Case, now: datetime, beat: Beat) -> Opinion:
         candidate = case.candidate
@@ -134,45 +134,49 @@ class Reviewing:
             return automatic.review_from_failure(case, failure, self.clock.now())
         return automatic.review_from_reply(seen.baseline, reply, self.clock.now())
 
-    def _write_outcome(
-        self,
-        tx: Transaction,
-        record_id: RecordId,
-        job: Job,
-        *,
-        case: Case | None,
-        opinion: Opinion | None,
-    ) -> bool:
-        if case is not None:
-            tx.lock({case.candidate.scope})
-        # Before the policy is read: whoever changes it queues its reviews behind this row.
-        tx.jobs.check(job)
-        now = self.clock.now()
-        present = case_of(tx, record_id, now)
-        if present is None:
-            tx.jobs.finish(job)
-            return True
-        if present != case or opinion is None or not self._apply(tx, present, opinion, now):
-            return False
-        tx.jobs.finish(job)
-        return True
+    def _write_outcomes(self, jobs: Sequence[Job], looks: Mapping[str, Look]) -> list[Job]:
+        """Write what follows, in one transaction: the jobs that are done; what the others are about moved."""
+        done: list[Job] = []
+        kept: list[RecordChange] = []
+        with self.store.transaction() as tx:
+            tx.lock({case.candidate.scope for case, _ in looks.values()})
+            # Before the policy is read: whoever changes it queues its reviews behind these rows.
+            if len(jobs) == 1:
+                tx.jobs.check(jobs[0])
+            else:
+                jobs = tx.jobs.hold(jobs)
+            now = self.clock.now()
+            present = cases_of(tx, _subjects(jobs), now)
+            near = records_near(tx.records, [case.candidate for case in present.values()])
+            for job in jobs:
+                case, look = present.get(RecordId(job.subject)), looks.get(job.subject)
+                if case is not None:
+                    if look is None or look[0] != case:
+                        continue
+                    around = surroundings(
+                        tx.records, case.candidate, now, near=near.get(case.candidate.record_id)
+                    )
+                    outcome = _outcome(tx, look, around, now)
+                    if outcome is None:
+                        continue
+                    change = _kept(case, *outcome)
+                    if change is None:
+                        self._carry_out(tx, look, *outcome)
+                        # What is around the next ones may be another now.
+                        near = {}
+                    else:
+                        kept.append(change)
+                done.append(job)
+            tx.write(kept)
+            tx.jobs.finish(*done)
+        return done
 
-    def _apply(self, tx: Transaction, case: Case, opinion: Opinion, now: datetime) -> bool:
-        """Write what follows; False where what the candidate repeated is gone, so that it was not judged,
-        or where a run that spoke for it has been forgotten since."""
-        if opinion.witnesses is not None and opinion.witnesses != witnesses(tx, case.candidate):
-            return False
-        ruled = ruling(case, opinion, surroundings(tx.records, case.candidate, now), now)
-        if opinion.repeats and ruled.twin is None:
-            return False
-        reviewed = review(case, opinion, ruled, now)
-        if case.policy.mode is Mode.SHADOW:
-            _keep(tx, case.candidate, reviewed, decision=None)
-        elif ruled.twin is not None:
+    def _carry_out(self, tx: Transaction, look: Look, ruled: ReviewRuling, reviewed: Review) -> None:
+        case, opinion = look
+        if ruled.twin is not None:
             self._end_as_twin(tx, case.candidate, ruled.twin, reviewed)
         else:
             _move(tx, case.candidate, ruled.action, reviewed, expires_at=opinion.baseline.expires_at)
-        return True
 
     def _end_as_twin(self, tx: Transaction, candidate: Record, twin: Record, reviewed: Review) -> None:
         act = _act(reviewed, done=f"it repeats {twin.record_id}")
@@ -200,16 +204,33 @@ def moving(record_id: RecordId) -> Unavailable:
     )
 
 
-def _is_for_the_judge(case: Case, seen: Opinion) -> bool:
+def _subjects(jobs: Sequence[Job]) -> list[RecordId]:
+    return [RecordId(job.subject) for job in jobs]
+
+
+def _is_for_the_judge(look: Look) -> bool:
+    case, seen = look
     return not seen.repeats and asks_the_judge(seen.baseline.action, case.policy)
+
+
+def _outcome(
+    tx: Transaction, look: Look, around: Surroundings, now: datetime
+) -> tuple[ReviewRuling, Review] | None:
+    """What becomes of a candidate; None where what it repeated is gone, so that it was not judged, or where
+    a run that spoke for it has been forgotten since."""
+    case, opinion = look
+    if opinion.witnesses is not None and opinion.witnesses != witnesses(tx, case.candidate):
+        return None
+    ruled = ruling(case, opinion, around, now)
+    if opinion.repeats and ruled.twin is None:
+        return None
+    return ruled, review(case, opinion, ruled, now)
 
 
 def _move(
     tx: Transaction, candidate: Record, action: Action, reviewed: Review, *, expires_at: datetime | None
 ) -> None:
-    if action is Action.MANUAL_REVIEW:
-        _keep(tx, candidate, reviewed, decision=PolicyDecision.ESCALATED)
-    elif action is Action.REJECT:
+    if action is Action.REJECT:
         reject(tx, candidate, _act(reviewed), terms=_terms(reviewed))
     else:
         is_active = action is Action.PUBLISH_ACTIVE
@@ -222,14 +243,18 @@ def _move(
         confirm_learning(tx, candidate, _act(reviewed), terms=terms)
 
 
-def _keep(tx: Transaction, candidate: Record, reviewed: Review, *, decision: PolicyDecision | None) -> None:
+def _kept(case: Case, ruled: ReviewRuling, reviewed: Review) -> RecordChange | None:
+    """The candidate with its review, where that is all that follows."""
+    is_shadow = case.policy.mode is Mode.SHADOW
+    if not is_shadow and (ruled.twin is not None or ruled.action is not Action.MANUAL_REVIEW):
+        return None
     after = replace(
-        candidate,
-        policy_decision=decision,
-        policy_actor=None if decision is None else DAEMON,
+        case.candidate,
+        policy_decision=None if is_shadow else PolicyDecision.ESCALATED,
+        policy_actor=None if is_shadow else DAEMON,
         automation_review=serialize(reviewed),
     )
-    tx.write([apply_record_move(candidate, Move.AMEND, _act(reviewed), after=after)])
+    return apply_record_move(case.candidate, Move.AMEND, _act(reviewed), after=after)
 
 
 def _act(reviewed: Review, *, done: str = "") -> Act:

@@ -101,20 +101,22 @@ class ReviewRuling:
     twin: Record | None = None
 
 
-def case_of(collections: Collections, record_id: RecordId, now: datetime) -> Case | None:
-    """The case of a candidate; None where there is nothing for automation to do.
+def cases_of(collections: Collections, record_ids: Sequence[RecordId], now: datetime) -> dict[RecordId, Case]:
+    """The cases of candidates; those are left out with whom there is nothing for automation to do.
 
     That is so once it was decided on or has expired, where it is an operator's alone, in manual mode, and
     where this revision of the policy has been applied to it already, here and not where it was exported.
     """
-    candidate = collections.records.get_many([record_id]).get(record_id)
     policy, revision = learning_in_force(collections)
-    if candidate is None or policy.mode is Mode.MANUAL_ONLY or candidate.is_expired(now):
-        return None
-    if not awaits(candidate, revision, since=imported_at(collections)):
-        return None
+    if policy.mode is Mode.MANUAL_ONLY:
+        return {}
+    found, since = collections.records.get_many(record_ids), imported_at(collections)
     redact_pii = current_run_memory(collections).redact_pii
-    return Case(candidate=candidate, policy=policy, revision=revision, redact_pii=redact_pii)
+    return {
+        record_id: Case(candidate=candidate, policy=policy, revision=revision, redact_pii=redact_pii)
+        for record_id, candidate in found.items()
+        if not candidate.is_expired(now) and awaits(candidate, revision, since=since)
+    }
 
 
 def awaits(record: Record, revision: int, *, since: datetime | None = None) -> bool:

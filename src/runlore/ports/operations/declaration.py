@@ -177,6 +177,11 @@ class Operation:
         )
         return tuple(each for each in filled if each.at)
 
+    @property
+    def is_read(self) -> bool:
+        """Whether it changes nothing, as far as who asks can tell."""
+        return (self.at if isinstance(self.at, Route) else Route(self.at)).method == "GET"
+
     @functools.cached_property
     def answer(self) -> object:
         return hints_of(self.method)["return"]

@@ -19,7 +19,16 @@ from runlore.domain.errors import (
     Unavailable,
 )
 from runlore.storage.sql.record_rows import unstorable
-from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, SqlStatement
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    STREAM_ROWS,
+    Dialect,
+    Parameters,
+    Row,
+    Spoilable,
+    SqlStatement,
+    chunks,
+)
 
 DRIVER_ERRORS = (psycopg.Error, UnicodeError, OverflowError)
 _TRY_AGAIN = (
@@ -177,8 +186,9 @@ class PostgresSession(Spoilable):
 
     def lock(self, numbers: Iterable[int]) -> None:
         """Advisory locks, which the server lets go of at the end of the transaction."""
-        for number in numbers:
-            self.rows("SELECT pg_advisory_xact_lock(?)", (number,))
+        for chunk in chunks(numbers, IN_LIST_MAX):
+            values = ", ".join("(?::bigint)" for _ in chunk)
+            self.rows(f"SELECT pg_advisory_xact_lock(number) FROM (VALUES {values}) AS n (number)", chunk)
 
     def make_room(self, *, freeing: bool) -> None:
         """The server looks after its own disk."""

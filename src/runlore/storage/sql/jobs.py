@@ -1,5 +1,6 @@
 """The job table: claims that nobody shares, and writes that only the latest claimer's fence lets through."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -30,11 +31,13 @@ _CLAIMABLE = (
     "SELECT job_id FROM jobs WHERE state <> 'dead' AND kind IN ({kinds})"
     " AND ((state = 'waiting' AND (due_at_ms <= ? OR due_at_ms > ?))"
     " OR (state = 'leased' AND (lease_until_ms <= ? OR lease_until_ms > ?))){unless}"
-    " ORDER BY due_at_ms, job_id LIMIT 1"
+    " ORDER BY due_at_ms, job_id LIMIT ?"
 )
+# Looked for once, however the planner would rather have it: else more than these could be taken.
 _CLAIM = (
-    "UPDATE jobs SET state = ?, attempts = attempts + 1, fence = fence + 1, holder = ?, lease_until_ms = ?"
-    f" WHERE job_id = ({{claimable}}) RETURNING {_ALL}"
+    "WITH due AS MATERIALIZED ({claimable})"
+    " UPDATE jobs SET state = ?, attempts = attempts + 1, fence = fence + 1, holder = ?, lease_until_ms = ?"
+    f" WHERE job_id IN (SELECT job_id FROM due) RETURNING {_ALL}"
 )
 _HASTEN = (
     "UPDATE jobs SET due_at_ms = CASE WHEN due_at_ms > ? THEN ? ELSE due_at_ms END, error = ''"
@@ -43,6 +46,7 @@ _HASTEN = (
 _HELD = "job_id = ? AND fence = ? AND state = 'leased'"
 _HEARTBEAT = f"UPDATE jobs SET state = ?, lease_until_ms = ? WHERE {_HELD}"
 _CHECK = f"SELECT 1 FROM jobs WHERE {_HELD}"
+_FENCES = "SELECT job_id, fence FROM jobs WHERE state = 'leased' AND job_id IN ({ids})"
 _FINISH = f"DELETE FROM jobs WHERE {_HELD}"
 _FAIL = (
     "UPDATE jobs SET state = ?, error = ?, due_at_ms = COALESCE(?, due_at_ms), lease_until_ms = NULL,"
@@ -84,29 +88,48 @@ class SqlJobs(SqlCollection):
         now: datetime,
         lease_until: datetime,
         passing_over: str | None = None,
-        is_new: bool = False,
     ) -> Job | None:
         """Take the job due longest, of those that wait or whose lease has lapsed: fence and attempts go up by
         one, and two claimers never get the same one. One that a clock that was ahead has put off for
         longer than any job waits, or is leased, does not wait for that. Those whose `error` is `passing_over`
-        are left for others, and where it `is_new` those that anybody has tried before.
+        are left for others.
 
         Only whoever dies at it, or cannot write any more, lets the lease of a last attempt lapse: such a job
         is put among the dead.
         """
         if not kinds:
             return None
-        leased = JOB.after(JobState.WAITING, JobMove.CLAIM, name=holder)
-        assert leased is JOB.after(JobState.LEASED, JobMove.RECLAIM, name=holder)
-        claimable, asked = _claimable(kinds, now, passing_over, is_new=is_new)
-        sql = _CLAIM.format(claimable=claimable + self._session.dialect.skip_locked)
-        while rows := self._session.rows(sql, (leased.value, holder, to_milliseconds(lease_until), *asked)):
-            job = _read(rows[0])
+        claimable = _claimable(kinds, now, passing_over)
+        while found := self._claim(claimable, holder, lease_until):
+            [job] = found
             if job.attempts <= limits.JOB_ATTEMPTS_MAX:
                 return job
-            dead = JOB.after(leased, JobMove.GIVE_UP, name=job.job_id)
-            self._as_holder(job, _BURY, dead.value, never_ended(job)[: limits.ERROR_CHARS_MAX])
+            dead = JOB.after(job.state, JobMove.GIVE_UP, name=job.job_id)
+            self._as_holder([job], _BURY, dead.value, never_ended(job)[: limits.ERROR_CHARS_MAX])
         return None
+
+    @writing
+    def claim_more(
+        self, job: Job, *, limit: int, now: datetime, passing_over: str | None = None
+    ) -> tuple[Job, ...]:
+        """Take up to so many beside a job that was claimed now: of its kind, for as long, due longest first.
+        What anybody has tried before is left for others."""
+        assert job.holder is not None, "nobody holds it"
+        assert job.lease_until is not None, "nobody holds it"
+        if limit <= 0:
+            return ()
+        claimable = _claimable(frozenset({job.kind}), now, passing_over, is_new=True, limit=limit)
+        return self._claim(claimable, job.holder, job.lease_until)
+
+    def _claim(
+        self, claimable: tuple[str, tuple[SqlValue, ...]], holder: str, lease_until: datetime
+    ) -> tuple[Job, ...]:
+        leased = JOB.after(JobState.WAITING, JobMove.CLAIM, name=holder)
+        assert leased is JOB.after(JobState.LEASED, JobMove.RECLAIM, name=holder)
+        due, asked = claimable
+        sql = _CLAIM.format(claimable=due + self._session.dialect.skip_locked)
+        rows = self._session.rows(sql, (*asked, leased.value, holder, to_milliseconds(lease_until)))
+        return tuple(sorted(map(_read, rows), key=lambda job: (job.due_at, job.job_id)))
 
     def is_due(self, kinds: frozenset[JobKind], now: datetime, *, passing_over: str | None = None) -> bool:
         """Whether there is one of these kinds that `claim` would take now, or put among the dead."""
@@ -126,7 +149,7 @@ class SqlJobs(SqlCollection):
     def heartbeat(self, job: Job, *, lease_until: datetime) -> None:
         """Hold on to a job; Conflict (`job.lost`) when its fence is no longer ours."""
         state = JOB.after(JobState.LEASED, JobMove.HEARTBEAT, name=job.job_id)
-        self._as_holder(job, _HEARTBEAT, state.value, to_milliseconds(lease_until))
+        self._as_holder([job], _HEARTBEAT, state.value, to_milliseconds(lease_until))
 
     @writing
     def check(self, job: Job) -> None:
@@ -134,13 +157,22 @@ class SqlJobs(SqlCollection):
         if not self._session.rows(_CHECK + self._session.dialect.for_update, (job.job_id, job.fence)):
             raise lease_lost(job)
 
+    @writing
+    def hold(self, jobs: Sequence[Job]) -> list[Job]:
+        """Keep several as `check` does: those that are ours. Nobody is waited for, who could wait for us too:
+        what another puts again at this moment is left out."""
+        ids = [job.job_id for job in jobs]
+        sql = _FENCES.format(ids=in_list(ids)) + self._session.dialect.skip_locked
+        fences: dict[str, int] = dict(self._session.rows(sql, ids)) if ids else {}
+        return [job for job in jobs if fences.get(job.job_id) == job.fence]
+
     def is_held(self, job: Job) -> bool:
         return bool(self._session.rows(_CHECK, (job.job_id, job.fence)))
 
     @writing
-    def finish(self, job: Job) -> None:
-        """Delete a job that is done; Conflict (`job.lost`) when its fence is no longer ours."""
-        self._as_holder(job, _FINISH)
+    def finish(self, *jobs: Job) -> None:
+        """Delete jobs that are done; Conflict (`job.lost`) when the fence of one is no longer ours."""
+        self._as_holder(jobs, _FINISH)
 
     @writing
     def fail(self, job: Job, *, error: str, retry_at: datetime | None) -> None:
@@ -148,7 +180,7 @@ class SqlJobs(SqlCollection):
         move = JobMove.GIVE_UP if retry_at is None else JobMove.FAIL
         state = JOB.after(JobState.LEASED, move, name=job.job_id)
         message = make_storable(error)[: limits.ERROR_CHARS_MAX]
-        self._as_holder(job, _FAIL, state.value, message, columns.milliseconds(retry_at))
+        self._as_holder([job], _FAIL, state.value, message, columns.milliseconds(retry_at))
 
     @writing
     def postpone(self, job: Job, *, until: datetime, reason: str) -> None:
@@ -156,7 +188,7 @@ class SqlJobs(SqlCollection):
         not count, and `error` tells the reason; Conflict (`job.lost`) as above."""
         state = JOB.after(JobState.LEASED, JobMove.POSTPONE, name=job.job_id)
         message = make_storable(reason)[: limits.ERROR_CHARS_MAX]
-        self._as_holder(job, _POSTPONE, state.value, message, to_milliseconds(until))
+        self._as_holder([job], _POSTPONE, state.value, message, to_milliseconds(until))
 
     @writing
     def retry(self, job_id: JobId, *, now: datetime) -> Job:
@@ -198,21 +230,26 @@ class SqlJobs(SqlCollection):
         rows = self._session.rows("SELECT kind, state, count(*) FROM jobs GROUP BY kind, state")
         return {(JobKind(kind), JobState(state)): number for kind, state, number in rows}
 
-    def _as_holder(self, job: Job, sql: str, *values: SqlValue) -> None:
-        """What only the holder may write; nothing is written when another has taken over."""
-        if self._execute(sql, (*values, job.job_id, job.fence)) != 1:
-            raise lease_lost(job)
+    def _as_holder(self, jobs: Sequence[Job], sql: str, *values: SqlValue) -> None:
+        """What only the holder may write; nothing is written when another has taken over one of them."""
+        if self._execute(sql, *((*values, job.job_id, job.fence) for job in jobs)) != len(jobs):
+            raise lease_lost(jobs[0])
 
 
 def _claimable(
-    kinds: frozenset[JobKind], now: datetime, passing_over: str | None, *, is_new: bool = False
+    kinds: frozenset[JobKind],
+    now: datetime,
+    passing_over: str | None,
+    *,
+    is_new: bool = False,
+    limit: int = 1,
 ) -> tuple[str, tuple[SqlValue, ...]]:
     wanted, now_ms = sorted(kind.value for kind in kinds), to_milliseconds(now)
     unless, passed = ("", ()) if passing_over is None else (" AND error <> ?", (passing_over,))
     unless += " AND attempts = 0" if is_new else ""
     due = (now_ms, now_ms + 1_000 * limits.JOB_DUE_S_MAX)
     lapsed = (now_ms, now_ms + 1_000 * limits.JOB_LEASE_S_MAX)
-    return _CLAIMABLE.format(kinds=in_list(wanted), unless=unless), (*wanted, *due, *lapsed, *passed)
+    return _CLAIMABLE.format(kinds=in_list(wanted), unless=unless), (*wanted, *due, *lapsed, *passed, limit)
 
 
 def _values(job: Job) -> Parameters:

@@ -8,8 +8,10 @@ move changes, so that the list is walked in its order and stops early.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import TypeAlias
 
+from runlore.domain.claims.subject import SemanticKey
 from runlore.domain.errors import NotFound
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
@@ -43,6 +45,12 @@ from runlore.storage.sql.session import (
 
 _IN_SCOPE = "r.scope_kind = ? AND r.scope_id = ?"
 _CANDIDATES_MIN = 64
+_SUBJECTS_AT_ONCE = 50
+Subject: TypeAlias = tuple[Scope, Kind, str]
+_OF_SUBJECT = (
+    "SELECT record_id FROM records WHERE state = 'active'"
+    " AND scope_kind = ? AND scope_id = ? AND kind = ? AND subject = ?"
+)
 _EXISTED = (
     "EXISTS (SELECT 1 FROM record_events e"
     " WHERE e.record_id = records.record_id AND e.revision = 1 AND e.at_ms <= ?)"
@@ -141,8 +149,21 @@ class SqlRecords(SqlCollection):
         return tuple(RecordId(row[0]) for row in self._session.rows(sql, (to_milliseconds(moment),)))
 
     def matching_subject(self, scope: Scope, kind: Kind, subject: str) -> tuple[Record, ...]:
-        condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.kind = ? AND r.subject = ?"
-        return self._where(condition, scope.kind.value, scope.id, kind.value, digest(subject))
+        return self.matching_subjects([(scope, kind, subject)]).get((scope, kind, subject), ())
+
+    def matching_subjects(self, asked: Collection[Subject]) -> dict[Subject, tuple[Record, ...]]:
+        """The same of several at once; what nothing matches is left out."""
+        found: dict[Subject, list[Record]] = {}
+        for chunk in chunks(dict.fromkeys(asked), _SUBJECTS_AT_ONCE):
+            # Look-ups one by one, for an OR over an index is more than a planner can be trusted with.
+            looked_up = " UNION ALL ".join([_OF_SUBJECT] * len(chunk))
+            values = [
+                (scope.kind.value, scope.id, kind.value, digest(subject)) for scope, kind, subject in chunk
+            ]
+            for record in self._where(f"r.record_id IN ({looked_up})", *chain.from_iterable(values)):
+                subject = SemanticKey.parse(record.semantic_key or "").subject
+                found.setdefault((record.scope, record.kind, subject), []).append(record)
+        return {subject: tuple(records) for subject, records in found.items()}
 
     def about_subjects(self, scope: Scope, subjects: Collection[str]) -> tuple[Record, ...]:
         """The active records of a scope, of the kinds that prompts get, that are about one of these."""
