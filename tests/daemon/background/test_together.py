@@ -1,10 +1,10 @@
 """Where nobody asks a model, several captures or reviews are written in one transaction."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
+import psycopg
 import pytest
 
 from runlore.daemon.background.jobs import TOGETHER, TOGETHER_MAX, do_due_jobs, do_some_jobs
@@ -14,8 +14,6 @@ from runlore.domain.record import PolicyDecision, PublishTier, State, StateReaso
 from runlore.domain.run import Run
 from runlore.domain.runs.job import JobKind, JobState
 from runlore.ports import operations as ops
-from runlore.storage.postgres.session import PostgresSession
-from runlore.storage.sql.session import Parameters, Row, SqlStatement
 from tests.fakes import ScriptedModels
 from tests.flow.automation import offered, put_policy, reviewed, taught
 from tests.flow.capturing import CAPTURE, answer, jobs, receipts
@@ -138,19 +136,19 @@ def test_what_reviews_read_is_read_once_for_many(
     put_policy(world, "manual_review")
     for number in range(TOGETHER[JobKind.REVIEW]):
         offered(world, f"The port of part {number} is 5{number}00")
-    ask, run = PostgresSession.rows, PostgresSession.run
+    execute, executemany = psycopg.Cursor.execute, psycopg.Cursor.executemany
 
-    def counting(session: PostgresSession, sql: str, parameters: Parameters = ()) -> list[Row]:
-        asked.append(sql)
-        return ask(session, sql, parameters)
+    def counting(cursor: psycopg.Cursor[Any], sql: bytes, *rest: Any, **more: Any) -> Any:
+        asked.append(repr(sql))
+        return execute(cursor, sql, *rest, **more)
 
-    def counting_run(session: PostgresSession, statements: Sequence[SqlStatement]) -> list[int]:
-        asked.append(repr([sql for sql, rows in statements if rows]))
-        return run(session, statements)
+    def counting_many(cursor: psycopg.Cursor[Any], sql: bytes, *rest: Any, **more: Any) -> Any:
+        asked.append(repr(sql))
+        return executemany(cursor, sql, *rest, **more)
 
-    monkeypatch.setattr(PostgresSession, "rows", counting)
-    monkeypatch.setattr(PostgresSession, "run", counting_run)
+    monkeypatch.setattr(psycopg.Cursor, "execute", counting)
+    monkeypatch.setattr(psycopg.Cursor, "executemany", counting_many)
 
     assert do_some_jobs(world.parts, kinds=REVIEW, at_once=TOGETHER_MAX) == TOGETHER[JobKind.REVIEW]
 
-    assert len(asked) < TOGETHER[JobKind.REVIEW], "\n".join(asked)
+    assert 0 < len(asked) < TOGETHER[JobKind.REVIEW], "\n".join(asked)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runlore import console
 from runlore.cli.tables import library_tables
 from runlore.domain.skill import SkillId
 from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationId, CurationKind
@@ -191,3 +192,16 @@ def test_a_merge_can_be_read_at_any_width(
 @pytest.mark.parametrize(("option", "told"), [("--origin", "not an origin"), ("--state", "not a state")])
 def test_an_unknown_word_is_told_in_english(embedded: Runlore, option: str, told: str) -> None:
     assert told in embedded.fails("skill", "list", option, "foo").said
+
+
+@pytest.mark.req("TNT-2")
+def test_letting_agents_have_what_comes_from_outside_is_called_accepting(embedded: Runlore) -> None:
+    told = " ".join(embedded.text("skill", "list", "--help").split())
+    commands = embedded.text("skill", "--help")
+    page = (Path(console.__file__).parent / "static" / "skills.js").read_text()
+
+    assert "reaches no agent until it is accepted" in told
+    assert "  accept " in commands
+    assert "  promote " not in commands
+    assert "/accept`" in page
+    assert "/promote`" not in page

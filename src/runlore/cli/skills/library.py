@@ -1,4 +1,4 @@
-"""Skills as they are kept: listed, read, matched, promoted, written out, taken away."""
+"""Skills as they are kept: listed, read, matched, accepted, written out, taken away."""
 
 import os
 import stat
@@ -49,7 +49,7 @@ class SkillOptions:
 def list_skills(call: Invocation, where: SkillOptions, page: options.PageOptions) -> None:
     """List skills by name.
 
-    The active ones unless a state is named. One from outside reaches no agent until it is promoted.
+    The active ones unless a state is named. One from outside reaches no agent until it is accepted.
     """
     request = ops.SkillsRequest(
         states=where.states,

@@ -59,8 +59,8 @@ async function skill(body, name) {
     facts([["State", badge(told.state, told.state === "active" ? "" : "plain")], ["From", words(told.origin)], ["Quality", told.quality], ["Version", said(told.version)], ["Used", plural(told.usage.times, "time")],
       ["How that went", told.usage.times ? `${told.usage.succeeded} well, ${told.usage.failed} not` : "-"], ["Topics", said(told.topics.join(", "))], ["From outside", told.provenance.sources.length ? said(told.provenance.sources.join(", ")) : null]]),
     h("div", { class: "acts" },
-      told.provenance.needs_review ? act("I have read it: accept it", () => api.post(`${at}/accept`), "Accepted.", "first") : null,
-      told.state === "active" && told.quality === "draft" ? act("Promote it", () => api.post(`${at}/promote`), "Promoted.") : null,
+      told.provenance.needs_review ? act("I have read it: accept it", () => api.post(`${at}/accept`), "Accepted.", "first")
+        : told.state === "active" && told.quality === "draft" ? act("Accept it", () => api.post(`${at}/accept`), "Accepted.") : null,
       told.state === "active" ? act("Delete it", () => api.remove(at), "Deleted; it can be restored.", "danger") : act("Restore it", () => api.post(`${at}/restore`), "Restored.")),
     h("div", { class: "grid" }, panel("What agents read", h("pre", { tabindex: "0" }, said(told.body || told.text, { lines: true }))),
       panel("What happened to it", h("ol", { class: "timeline" }, log.items.map((each) => h("li", {}, h("b", {}, words(each.kind)), " ", h("span", { class: "where" }, "by ", said(each.actor), " · ", when(each.at)), each.reason ? h("p", {}, said(each.reason)) : null))))));

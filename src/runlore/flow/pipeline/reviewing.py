@@ -159,7 +159,7 @@ class Reviewing:
                     outcome = _outcome(tx, look, around, now)
                     if outcome is None:
                         continue
-                    change = _kept(case, *outcome)
+                    change = _amendment(case, *outcome)
                     if change is None:
                         self._carry_out(tx, look, *outcome)
                         # What is around the next ones may be another now.
@@ -243,7 +243,7 @@ def _move(
         confirm_learning(tx, candidate, _act(reviewed), terms=terms)
 
 
-def _kept(case: Case, ruled: ReviewRuling, reviewed: Review) -> RecordChange | None:
+def _amendment(case: Case, ruled: ReviewRuling, reviewed: Review) -> RecordChange | None:
     """The candidate with its review, where that is all that follows."""
     is_shadow = case.policy.mode is Mode.SHADOW
     if not is_shadow and (ruled.twin is not None or ruled.action is not Action.MANUAL_REVIEW):

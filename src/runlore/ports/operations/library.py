@@ -40,7 +40,7 @@ class SaveSkill:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportSkill:
-    """A SKILL.md of somebody's. It is tainted until it is promoted; `source` says where it comes from."""
+    """A SKILL.md of somebody's. It is tainted until it is accepted; `source` says where it comes from."""
 
     text: Annotated[str, About("The file as it is.", most=limits.SKILL_FILE_BYTES_MAX)]
     source: Annotated[str, About("Where it comes from.", most=limits.ID_CHARS_MAX)]
