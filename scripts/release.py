@@ -18,6 +18,7 @@ from pathlib import Path
 from scripts.typescript_client import has_tools, pack
 
 HERE = Path(__file__).resolve().parent.parent
+BILL = "runlore.cdx.json"
 PIN = re.compile(
     r"^([\w.-]+)==([\w.+!-]+)(?: ; ([^\\\n]+?))?(?: \\)?$((?:\n +--hash=sha256:[0-9a-f]{64}.*$)*)", re.M
 )
@@ -30,9 +31,6 @@ def main() -> None:
     folder = HERE / "dist"
     shutil.rmtree(folder, ignore_errors=True)
     build(HERE, folder, epoch)
-    (wheel,) = folder.glob("*.whl")
-    bill = bill_of_materials(HERE / "requirements/run.txt", wheel.name.split("-")[1], int(epoch))
-    (folder / "runlore.cdx.json").write_text(json.dumps(bill, indent=2) + "\n", encoding="utf-8")
     if has_tools():
         with tempfile.TemporaryDirectory(prefix="runlore-typescript-") as place:
             pack(Path(place), folder)
@@ -43,7 +41,7 @@ def main() -> None:
 
 
 def build(tree: Path, folder: Path, epoch: str) -> None:
-    """A wheel and an sdist of a tree, by the pinned build backend: nothing is fetched."""
+    """A wheel and an sdist of a tree, by the pinned build backend, and what they need: nothing is fetched."""
     subprocess.run(
         [
             sys.executable,
@@ -62,6 +60,9 @@ def build(tree: Path, folder: Path, epoch: str) -> None:
         check=True,
         stdout=subprocess.DEVNULL,
     )
+    (wheel,) = folder.glob("*.whl")
+    bill = bill_of_materials(tree / "requirements/run.txt", wheel.name.split("-")[1], int(epoch))
+    (folder / BILL).write_text(json.dumps(bill, indent=2) + "\n", encoding="utf-8")
 
 
 def bill_of_materials(requirements: Path, version: str, epoch: int) -> dict[str, object]:

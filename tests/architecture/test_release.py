@@ -1,5 +1,6 @@
 """What is installed is pinned by hashes, what is released is the same bytes wherever it is built (SEC-7)."""
 
+import json
 import os
 import re
 import shutil
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.release import HERE, bill_of_materials, build
+from scripts.release import BILL, HERE, bill_of_materials, build
+from tests.architecture.source_tree import project_files
 
 pytestmark = pytest.mark.req("SEC-7")
 
@@ -18,7 +20,8 @@ REQUIREMENTS = sorted((HERE / "requirements").glob("*.txt"))
 def copy_tree(target: Path, *, touched_at: float) -> Path:
     """What a build reads, as another checkout would have it: other times, other permissions."""
     shutil.copytree(HERE / "src", target / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+    (target / "requirements").mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore", "requirements/run.txt"):
         shutil.copy(HERE / name, target / name)
     for path in target.rglob("*"):
         os.utime(path, (touched_at, touched_at))
@@ -33,8 +36,10 @@ def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
         build(tree, tree / "dist", EPOCH)
         made.append({path.name: path.read_bytes() for path in (tree / "dist").iterdir()})
 
-    assert len(made[0]) == 2
+    assert sorted(Path(name).suffix for name in made[0]) == [".gz", ".json", ".whl"]
     assert made[0] == made[1]
+    assert json.loads(made[0][BILL])["components"]
+    assert [path for path in project_files() if path.name.endswith(".cdx.json")] == []
 
 
 @pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.name)

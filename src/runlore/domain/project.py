@@ -203,8 +203,7 @@ def _normal_repository(path: str) -> str:
 
 def _normal_path(path: str) -> str:
     """One spelling for a folder: macOS writes accents apart, and shells add slashes."""
-    normal = unicodedata.normalize("NFC", path.strip())
-    return normal.rstrip("/") or "/"
+    return unicodedata.normalize("NFC", path).rstrip("/") or "/"
 
 
 def _with_worktrees(path: str) -> str:

@@ -18,7 +18,7 @@ from runlore.agents.workspace.worktrees import LocalWorkspaces
 from tests.agents.commands import environment, ran
 from tests.waiting import PATIENCE_S
 
-pytestmark = pytest.mark.req("AGT-4")
+pytestmark = [pytest.mark.req("AGT-4"), pytest.mark.landlock]
 
 SECRET = "not for agents"
 BARE = {

@@ -144,6 +144,23 @@ def test_the_nearest_binding_names_the_project_and_a_no_on_the_way_up_is_heard(
 
 
 @pytest.mark.req("SEC-2")
+@pytest.mark.parametrize("name", ["acme ", " acme", "Acme", "acme\u200b", "acme\n", "acme."])
+def test_a_folder_that_is_called_nearly_as_a_bound_one_is_its_own(
+    world: World, tmp_path: Path, name: str
+) -> None:
+    bound, other = tmp_path / "acme", tmp_path / name
+    for each in (bound, other):
+        each.mkdir()
+    bind(world, bound, project="acme", capture=False)
+
+    with world.parts.store.snapshot() as snapshot:
+        found = working_folder(str(other), partial(find_binding, snapshot))
+
+    assert found.project.startswith("folder-")
+    assert found.capture
+
+
+@pytest.mark.req("SEC-2")
 def test_a_binding_is_read_again_kept_once_and_an_operator_s_alone(world: World, folder: Path) -> None:
     made = bind(world, folder, project="acme")
 
