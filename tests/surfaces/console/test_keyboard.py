@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.surfaces.api_client import Api, path_of
 from tests.surfaces.api_filled import Filled
-from tests.surfaces.console.test_pages import is_drawn, places
+from tests.surfaces.console.test_pages import places
 from tests.surfaces.console.walks import ask, open_run, publish, say, settle, state, walking
 
 pytestmark = pytest.mark.req("CON-6", "CON-8")
@@ -30,7 +30,7 @@ def test_every_control_is_reached_and_seen_when_it_is(chromium: Browser, filled:
         page = walk.page
         for place in places(filled):
             walk.go(place)
-            is_drawn(page)
+            walk.is_drawn()
             page.evaluate("document.activeElement.blur()")
             wanted = {str(at) for at in range(page.evaluate(NUMBER_THEM, CONTROLS))}
             reached: set[str] = set()

@@ -33,7 +33,7 @@ from tests.surfaces.console.openid_providers import (
 )
 from tests.surfaces.console.test_login import Visitor
 from tests.surfaces.console.test_restart import free_port
-from tests.surfaces.console.walks import Walk, mounts, say, settle
+from tests.surfaces.console.walks import Walk, mounts, say, settle, skill_to_tidy
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("CON-7", "OPS-7")
@@ -351,6 +351,32 @@ def test_a_person_who_is_taken_off_the_list_is_out_and_a_role_counts_at_once(
             # What was turned down cannot be turned down twice: that is another answer than a refusal.
             assert (again.call("GET", "/v1/inbox")[0], acts) == status
             record = say(api, f"The door is red {api.port}")
+
+
+def test_a_reader_who_opens_curation_sees_what_was_done(
+    chromium: Browser, api: Api, provider: SaidProvider
+) -> None:
+    """And no button that would be refused; the inbox is counted without the feed of what others do."""
+    name = skill_to_tidy(api)
+    visitor = Traveller(api)
+    asked = visitor.begin()
+    provider.tell(asked["nonce"], email="rita@example.org")
+    assert visitor.come_back(asked["state"])[0] == 200
+    cookie, value = visitor.cookie.split("=", 1)
+    with chromium.new_context() as context:
+        context.add_cookies([{"name": cookie, "value": value, "url": f"http://127.0.0.1:{api.port}"}])
+        context.add_init_script(f"localStorage.setItem('runlore-page-key', {json.dumps(visitor.key)})")
+        walk = Walk(api, context.new_page())
+        page = walk.page
+        walk.go("skills/curation")
+        expect(page.locator(".panel")).to_contain_text("Nothing was tidied up yet.")
+        api.post("/v1/skills/curate", {"apply": True})
+        page.reload()
+        expect(page.locator(".panel")).to_contain_text(name)
+        expect(page.locator(".panel")).to_have_count(1)
+        expect(page.locator("main").get_by_role("button")).to_have_count(0)
+        expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
+        walk.check()
 
 
 def test_without_a_provider_there_is_none(embedded_served: Api) -> None:

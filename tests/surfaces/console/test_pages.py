@@ -7,8 +7,9 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser
 
+from tests.browser import launched
 from tests.surfaces.api_client import Api, path_of
 from tests.surfaces.api_filled import Filled
 from tests.surfaces.console import pictures
@@ -39,12 +40,6 @@ def places(filled: Filled) -> list[str]:
     ]
 
 
-def is_drawn(page: Page) -> None:
-    """It has been read whole: nothing says that it is being loaded."""
-    expect(page.get_by_text("Loading…")).to_have_count(0)
-    page.wait_for_load_state("networkidle")
-
-
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_page_is_whole_and_can_be_read_by_everybody(
     chromium: Browser, filled: Filled, scheme: Literal["light", "dark"]
@@ -53,7 +48,7 @@ def test_every_page_is_whole_and_can_be_read_by_everybody(
     with walking(chromium, filled.api, color_scheme=scheme) as walk:
         for place in places(filled):
             walk.go(place)
-            is_drawn(walk.page)
+            walk.is_drawn()
             # Its script does not come from the page, so the page's own policy has no say in it.
             walk.page.evaluate(AXE)
             for width in WIDTHS:
@@ -61,6 +56,30 @@ def test_every_page_is_whole_and_can_be_read_by_everybody(
                 assert not walk.page.evaluate(FAULTS), (place, width)
                 walk.check()
                 assert not walk.page.locator(".wide").evaluate_all(CUT), (place, width)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_header_ends_at_a_scrollbar(
+    chromium: Browser, embedded_served: Api, scheme: Literal["light", "dark"]
+) -> None:
+    """Also where nothing is to be scrolled: no strip of the page's ground stands beside the header, and no
+    page is wider than another."""
+    kind = chromium.browser_type
+    with (
+        launched(kind, leave_out=["--hide-scrollbars"]) as other,
+        walking(
+            other, embedded_served, color_scheme=scheme, viewport={"width": 900, "height": 1_600}
+        ) as walk,
+    ):
+        page, edges = walk.page, set()
+        for place in ("policy", "inbox"):
+            walk.go(place)
+            walk.is_drawn()
+            edges.add(page.evaluate("document.querySelector('.bar').getBoundingClientRect().right"))
+        assert len(edges) == 1
+        assert edges != {900}
+        beside, ground = (page.screenshot(clip={"x": x, "y": 800, "width": 4, "height": 4}) for x in (894, 2))
+        assert beside != ground
 
 
 def test_what_is_wrong_with_a_page_is_seen(chromium: Browser) -> None:
@@ -121,7 +140,7 @@ def test_no_text_of_a_stranger_does_anything(chromium: Browser, embedded_served:
     with walking(chromium, embedded_served, viewport={"width": 360, "height": 800}) as walk:
         for place in hostile_places(walk):
             walk.go(place)
-            is_drawn(walk.page)
+            walk.is_drawn()
             walk.check()
             assert walk.page.evaluate("window.hacked === undefined"), place
             hidden = walk.page.evaluate(

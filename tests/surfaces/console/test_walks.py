@@ -11,7 +11,18 @@ from runlore.domain.agent.approval import ApprovalId
 from tests.surfaces.agent_runs import MARKER, agent_api, session, started
 from tests.surfaces.api_client import Api, Json, path_of
 from tests.surfaces.api_filled import Filled
-from tests.surfaces.console.walks import ask, mounts, open_run, publish, say, settle, state, walking
+from tests.surfaces.console.test_keyboard import reach
+from tests.surfaces.console.walks import (
+    ask,
+    mounts,
+    open_run,
+    publish,
+    say,
+    settle,
+    skill_to_tidy,
+    state,
+    walking,
+)
 from tests.surfaces.rollout_things import SKILL, done, procedure, promote
 
 pytestmark = pytest.mark.req("CON-8")
@@ -130,7 +141,7 @@ def test_a_question_stays_as_it_is_while_its_answer_is_typed(chromium: Browser, 
 
 @pytest.mark.req("CON-4")
 def test_suggestions_are_saved_and_skills_deleted_and_restored(chromium: Browser, served: Api) -> None:
-    """A skipped suggestion comes back and is saved once it was read; curation says what it would do."""
+    """A skipped suggestion comes back and is saved once it was read."""
     api = served
     filled = Filled(api)
     with walking(chromium, api) as walk:
@@ -147,8 +158,39 @@ def test_suggestions_are_saved_and_skills_deleted_and_restored(chromium: Browser
         page.get_by_role("button", name="Delete it").click()
         page.get_by_role("button", name="Restore it").click()
         expect(page.get_by_role("button", name="Delete it")).to_be_visible()
-        walk.go("skills/curation")
-        expect(page.get_by_role("heading", name="What would be tidied up")).to_be_visible()
+
+
+@pytest.mark.req("CON-4")
+@pytest.mark.parametrize("by_mouse", [True, False])
+def test_skills_are_tidied_up_and_it_is_undone(chromium: Browser, served: Api, *, by_mouse: bool) -> None:
+    """What would be done is said before and listed after it; undone, the skill is as it was."""
+    name = skill_to_tidy(served)
+    skill = path_of("v1", "skills", name)
+    before = served.get(skill)
+    with walking(chromium, served) as walk:
+        page = walk.page
+        would = page.locator(".panel", has_text="What would be tidied up")
+        done = page.locator(".panel", has_text="What was done")
+
+        def use(control: str) -> None:
+            if by_mouse:
+                page.locator("main").get_by_text(control, exact=True).click()
+            else:
+                reach(page, control)
+                walk.press("Enter")
+
+        walk.press("g", "k")
+        expect(page.locator("h1")).to_have_text("Skills")
+        use("Curation")
+        expect(would).to_contain_text(name)
+        assert served.get(skill) == before
+        use("Do it")
+        expect(would).to_contain_text("Nothing")
+        expect(done).to_contain_text(name)
+        assert served.call("GET", skill).status == 404
+        use("Undo it")
+        expect(done.get_by_text("undone")).to_be_visible()
+        assert {**served.get(skill), "revision": 0} == {**before, "revision": 0}
 
 
 @pytest.mark.req("CON-4")

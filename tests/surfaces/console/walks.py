@@ -15,9 +15,26 @@ from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from tests.surfaces.api_client import Api, path_of, serving
+from tests.surfaces.skill_runs import import_body, told_run
 from tests.waiting import PATIENCE_S
 
 expect.set_options(timeout=1_000 * PATIENCE_S)
+# So that a test can wait for what a page has asked for; the stream that it listens to is answered at once.
+_CALLS = """
+(() => {
+  const real = window.fetch;
+  window.asked = 0;
+  window.fetch = async (...given) => {
+    asked += 1;
+    try { return await real(...given); } finally { setTimeout(() => { asked -= 1; }, 20); }
+  };
+})();
+"""
+_QUIET = """async () => {
+    for (let quiet = 0; quiet < 3; await new Promise((done) => setTimeout(done, 10))) {
+        quiet = asked || document.body.textContent.includes("Loading\u2026") ? 0 : quiet + 1;
+    }
+}"""
 # What a refused call leaves in the browser's own log, which says nothing about the page.
 _REFUSED = "Failed to load resource"
 
@@ -44,6 +61,7 @@ class Walk:
         self.elsewhere: list[str] = []
         self.errors: list[str] = []
         page.set_default_timeout(1_000 * PATIENCE_S)
+        page.add_init_script(_CALLS)
         page.on("request", lambda each: self._note_request(each.url))
         page.on("pageerror", lambda each: self.errors.append(str(each)))
         page.on("console", lambda each: self._note_line(each.type, each.text))
@@ -69,6 +87,10 @@ class Walk:
 
     def go_without_waiting(self, place: str) -> None:
         self.page.evaluate("place => { location.hash = place; }", f"#/{place}")
+
+    def is_drawn(self) -> None:
+        """The page has been read whole: nothing is being loaded."""
+        self.page.evaluate(_QUIET)
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -134,3 +156,13 @@ def open_run(api: Api, session: str, run: str, request: str) -> None:
     api.post("/v1/sessions", {"session_id": session, "agent": "test"}, status=201)
     body = {"run_id": run, "request": request, "context": True}
     api.post(path_of("v1", "sessions", session, "runs"), body, status=201)
+
+
+def skill_to_tidy(api: Api) -> str:
+    """The name of a saved skill that is much like one that was skipped."""
+    api.post("/v1/transcripts/runs", import_body(told_run(1), told_run(2)))
+    api.post("/v1/skill-suggestions/detect")
+    saved, *_ = (str(each["name"]) for each in api.get("/v1/skill-suggestions")["items"])
+    api.post(path_of("v1", "skill-suggestions", saved, "save"), {"accept_untrusted": True})
+    api.post(path_of("v1", "skill-suggestions", saved, "skip"))
+    return saved

@@ -45,10 +45,11 @@ function address(at, query) {
   return text ? `${at}?${text}` : at;
 }
 
-async function send(method, at, { query, body, signal, keepalive } = {}) {
+async function send(method, at, { query, body, signal, keepalive, accept } = {}) {
   const key = localStorage.getItem(KEY) ?? "";
   const headers = { [HEADER]: key };
   if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (accept) headers.Accept = accept;
   const sent = { method, headers, signal, keepalive, cache: "no-store", credentials: "same-origin" };
   if (body !== undefined) sent.body = JSON.stringify(body);
   let answer;
@@ -116,9 +117,11 @@ export async function pages(at, query, most = 2_000) {
   return items;
 }
 
-/** The events of a run as they happen: `each({kind, data})`, until it has ended or the signal says stop. */
-export async function follow(runId, after, each, signal) {
-  const answer = await send("GET", path("runs", runId, "events"), { query: { after }, signal });
+/** The events of a stream as they happen: `each({kind, data})`, until it has ended or the signal says stop.
+    `opened` is called once it is open: from then on nothing is missed. */
+export async function follow(at, query, each, signal, opened) {
+  const answer = await send("GET", at, { query, signal, accept: "text/event-stream" });
+  opened?.();
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { button, fill, h, number, problemText, said } from "./dom.js";
+import { listen } from "./live.js";
 import { loginView, takeReturned } from "./login.js";
 
 const VIEWS = [
@@ -12,9 +13,11 @@ const VIEWS = [
   ["policy", "Policy", () => import("./policy.js")],
   ["overview", "Overview", () => import("./overview.js")],
 ];
+// After something was done, however much it was; and where nothing is heard.
+const COUNT_SOON_MS = 1_000;
 const COUNT_MS = 15_000;
 const app = document.getElementById("app");
-let main, status, waiting, current, drawn = 0;
+let main, status, waiting, current, counting, stopListening, drawn = 0;
 
 export function tell(text, kind = "good") {
   const note = h("div", { class: `note ${kind}` }, h("span", {}, text), button("×", () => note.remove(), { "aria-label": "Close" }));
@@ -68,6 +71,13 @@ export async function countWaiting() {
   return page;
 }
 
+/** In a moment, once for all that is heard of until then. A page that nobody sees counts when it is seen. */
+function countSoon() {
+  counting ??= setTimeout(() => { counting = undefined; countSeen(); }, COUNT_SOON_MS);
+}
+
+const countSeen = () => { if (document.visibilityState === "visible") countWaiting(); };
+
 function frame() {
   waiting = h("span", { class: "count" });
   status = h("div", { class: "status", role: "status", "aria-live": "polite" });
@@ -84,6 +94,7 @@ function frame() {
     h("div", { class: "gone", role: "alert", hidden: true }, "The daemon does not answer. This page goes on when it is back."),
     main, status);
   countWaiting();
+  stopListening = listen(countSoon);
 }
 
 async function leave() {
@@ -154,6 +165,7 @@ window.addEventListener("hashchange", () => (location.hash.startsWith("#login=")
 window.addEventListener("pagehide", () => current?.leave?.({ keepalive: true }));
 
 function start() {
+  stopListening?.();
   current = waiting = null;
   drawn += 1;
   document.title = "Runlore";
@@ -177,7 +189,8 @@ api.on("back", async () => {
   if (main?.isConnected && !isTyping(document.activeElement)) await draw();
   gone(!api.isGone());
 });
-setInterval(() => { if (document.visibilityState === "visible") countWaiting(); }, COUNT_MS);
+setInterval(countSeen, COUNT_MS);
+document.addEventListener("visibilitychange", countSeen);
 // While the daemon is away it is asked more often, so that a page goes on soon after it is back.
 setInterval(() => { if (!(app.querySelector(".gone")?.hidden ?? true)) countWaiting(); }, 2_000);
 start();

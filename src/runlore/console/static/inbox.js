@@ -103,7 +103,8 @@ class Inbox {
   add(page) {
     this.cursor = page.next_cursor;
     this.more.hidden = !this.cursor;
-    const known = new Set(this.items.map((each) => each.id));
+    // What was answered waits on the daemon until the answer is carried out.
+    const known = new Set([...this.items, ...(this.pending?.items ?? [])].map((each) => each.id));
     const items = page.items.filter((each) => !known.has(each.id));
     this.items.push(...items);
     this.list.append(...items.map((each) => this.row(each)));
@@ -123,7 +124,8 @@ class Inbox {
     if (!this.counts) return;
     const sum = (each) => Object.values(each).reduce((total, count) => total + count, 0);
     const added = sum(counts) - sum(this.counts);
-    if (added > 0 || counts.approval > this.counts.approval) {
+    if (added > 0 && !this.item && !this.pending) this.read().catch(tellProblem);
+    else if (added > 0 || counts.approval > this.counts.approval) {
       this.fresh.textContent = `${plural(Math.max(added, 1), "new one")}: show`;
       this.fresh.hidden = false;
     }

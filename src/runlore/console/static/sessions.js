@@ -118,7 +118,7 @@ async function showRun(place, id) {
   await showAsks();
   if (!isOver()) {
     const last = events.at(-1)?.number ?? 0;
-    api.follow(id, last, ({ kind, data }) => {
+    api.follow(api.path("runs", id, "events"), { after: last }, ({ kind, data }) => {
       if (kind === "journal") { line.append(happened(data)); live.hidden = true; live.textContent = ""; }
       else if (kind === "text" || kind === "output") { live.hidden = false; live.append(said(data.text, { lines: true })); }
       else if (kind === "approval") showAsks().catch(tellProblem);

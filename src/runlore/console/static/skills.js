@@ -133,11 +133,13 @@ export function lines(text, other, kind) {
 // Curation --------------------------------------------------------------------------------------------------
 
 async function curation(body) {
-  const [plan, done] = await Promise.all([api.post("/v1/skills/curate", {}), api.get("/v1/skill-curations", { limit: 20 })]);
+  // A reader sees what was done.
+  const refused = (problem) => { if (problem.status !== 403) throw problem; return null; };
+  const [plan, done] = await Promise.all([api.post("/v1/skills/curate").catch(refused), api.get("/v1/skill-curations", { limit: 20 })]);
   const told = (action) => h("li", {}, badge(words(action.kind), "plain"), " ", said(action.gone_name), action.kept_name ? [" → ", said(action.kept_name)] : "", action.reason ? h("span", { class: "where" }, " ", said(action.reason)) : null);
   const apply = async () => { if (await attempt(() => api.post("/v1/skills/curate", { apply: true }), "Done; it can be undone below.")) curation(body); };
   const undo = (each) => button("Undo it", async () => { if (await attempt(() => api.post(api.path("skill-curations", each.curation_id, "undo")), "Undone.")) curation(body); });
-  fill(body, panel("What would be tidied up", plan.actions.length ? [h("ul", { class: "plain" }, plan.actions.map(told)), h("div", { class: "acts" }, button("Do it", apply, { class: "first" }))] : empty("Nothing: no skills are alike, and none has gone unused for long.")),
-    done.items.length ? panel("What was done", done.items.map((each) => h("div", { class: "section" }, h("p", { class: "row" }, h("span", {}, when(each.at), " by ", said(each.actor)), each.undone_at ? badge("undone", "plain") : undo(each)), h("ul", { class: "plain" }, each.actions.map(told))))) : null);
+  fill(body, plan ? panel("What would be tidied up", plan.actions.length ? [h("ul", { class: "plain" }, plan.actions.map(told)), h("div", { class: "acts" }, button("Do it", apply, { class: "first" }))] : empty("Nothing: no skills are alike, and none has gone unused for long.")) : null,
+    plan && !done.items.length ? null : panel("What was done", done.items.map((each) => h("div", { class: "section" }, h("p", { class: "row" }, h("span", {}, when(each.at), " by ", said(each.actor)), each.undone_at ? badge("undone", "plain") : plan ? undo(each) : null), h("ul", { class: "plain" }, each.actions.map(told)))), done.items.length ? null : empty("Nothing was tidied up yet.")));
 }
 
