@@ -11,6 +11,7 @@ from runlore.flow.capture.provenance import conversation_provenance
 from runlore.flow.origins import trace_text
 from runlore.ports import operations as ops
 from tests.fakes import ScriptedModels
+from tests.flow.capturing import put
 from tests.flow.poisoning import (
     PAGE,
     Obeying,
@@ -292,3 +293,36 @@ def test_copies_of_a_page_count_once(sqlite_world: World, obeying: Obeying) -> N
     bring(sqlite_world, obeying, read_in_a_file, f"We know: {QUIET}")
 
     assert not [each for each in visible(sqlite_world) if QUIET in each.summary]
+
+
+@pytest.mark.req("RUN-10")
+def test_what_was_noted_of_a_run_that_capture_never_comes_to_says_it_too(
+    sqlite_world: World, obeying: Obeying
+) -> None:
+    bring(sqlite_world, obeying, from_web_tool, f"A page. {QUIET} {HONEST} And more of it.")
+    off: JsonObject = {
+        "semantic_candidates": {"enabled": False},
+        "run_summary_candidates": False,
+        "own_words": "off",
+    }
+    put(sqlite_world, {"capture": off})
+    session_id = sqlite_world.session("talk").session_id
+    run = sqlite_world.run("What do the notes say?", session_id=session_id)
+    call: JsonObject = {"call_id": "c", "name": "Read", "arguments": {"file_path": "notes.md"}}
+    result: JsonObject = {"type": "tool_result", "call_id": "c", "output": f"{QUIET} {HONEST}"}
+    sqlite_world.append(run, {"type": "tool_call", **call}, result)
+    sqlite_world.finish(run)
+    sqlite_world.clock.advance(seconds=1)
+    embolden(sqlite_world)
+
+    obeying.text = "Nobody is asked for a secret on the machine of the subcontractor."
+    later = sqlite_world.finished("Go on", obeying.text, session_id=session_id)
+    work(sqlite_world)
+
+    with sqlite_world.parts.store.snapshot() as snapshot:
+        noted = snapshot.captures.get(run.run_id)
+        found = conversation_provenance(snapshot, later)
+    assert noted is not None
+    [said] = [each for each in sqlite_world.stored().values() if each.summary in obeying.text]
+    for provenance in (noted.provenance, found, said.provenance):
+        assert any(SEEN in source for source in provenance.sources), provenance

@@ -29,6 +29,13 @@ def place_of(collections: Collections, run: Run) -> WorkPlace:
     return WorkPlace(folder=folder, is_ours=run.executor is not None)
 
 
+def listen_inside(collections: Collections, run: Run) -> OutsideTexts | None:
+    """What listens for known words in a run of which nothing is kept; None where no words are known."""
+    if collections.outside_words.is_empty():
+        return None
+    return OutsideTexts(place_of(collections, run), asks_only=True)
+
+
 def trace_text(collections: Collections, text: str) -> Provenance:
     """What a statement's words say of where it comes from."""
     if collections.outside_words.is_empty():

@@ -61,3 +61,24 @@ def test_what_has_no_fingerprints_is_not_listened_to_without_end(kind: EventType
         heard.hear(NumberedTranscriptEvent(number, AT, kind, body))
 
     assert PAGE not in hear(heard, "WebFetch", {"url": PAGE}, WORDS).outside
+
+
+def test_where_nothing_is_kept_only_what_is_from_inside_is_read() -> None:
+    calls = (
+        ("Read", {"file_path": "notes.md"}, WORDS),
+        ("WebFetch", {"url": PAGE}, WORDS),
+        ("Bash", {"command": f"curl -so a.md {PAGE} && cp b.md c.md"}, ""),
+        ("Write", {"file_path": "d.md", "content": WORDS}, "ok"),
+    )
+    all_of_it, asking = OutsideTexts(), OutsideTexts(asks_only=True)
+    for name, arguments, output in calls:
+        hear(all_of_it, name, arguments, output)
+        hear(asking, name, arguments, output)
+
+    assert (asking.inside, asking.read_files) == (all_of_it.inside, all_of_it.read_files)
+    assert asking.inside
+    assert asking.read_files
+    assert all_of_it.outside
+    assert all_of_it.written
+    assert all_of_it.derived
+    assert [asking.outside, asking.written, asking.derived] == [{}, [], []]

@@ -254,3 +254,17 @@ def test_asking_while_a_worker_has_the_run_waits_for_it_and_neither_stands_in_th
     capture(world)
 
     assert said(world) == [("fact", "port 0 is open")]
+
+
+def test_of_a_session_the_oldest_run_is_captured_first(world: World) -> None:
+    ids = [RunId(f"run_{name}") for name in "cab"]
+    put(world, {"mode": "manual_only"})
+    for run_id in ids:
+        world.finished("Fact: a port is open", run_id=run_id)
+        world.clock.advance(seconds=1)
+    capture(world)
+    allow(world)
+
+    ask(world)
+
+    assert [job.subject for job in sorted(jobs(world), key=lambda job: job.job_id)] == ids

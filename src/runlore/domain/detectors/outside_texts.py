@@ -33,10 +33,14 @@ FILES_MAX = 1_000
 
 
 class OutsideTexts:
-    """What was heard: fingerprints by the source that brought them, and those of each result from inside."""
+    """What was heard: fingerprints by the source that brought them, and those of each result from inside.
 
-    def __init__(self, place: WorkPlace = ANYWHERE) -> None:
+    Where nothing of it is kept, `asks_only` leaves out all but what is asked after: results from inside.
+    """
+
+    def __init__(self, place: WorkPlace = ANYWHERE, *, asks_only: bool = False) -> None:
         self._place = place
+        self._asks_only = asks_only
         self.outside: dict[str, set[int]] = {}
         self.inside: list[tuple[int, frozenset[int]]] = []
         # The files that results are from, and those that were written, with what they were given.
@@ -68,7 +72,7 @@ class OutsideTexts:
             self.read_files += [(event.number, file) for file in files]
             if told != "":
                 self._take(event.number, told, strip_injected(output_text(event.body.get("output"))))
-        elif event.type is EventType.INPUT and self._room > 0:
+        elif event.type is EventType.INPUT and self._room > 0 and not self._asks_only:
             text = strip_injected(text_of(event.body))
             own = "" if words_of(event.body) else cut_pasted(text)
             self._own |= self._read(own, is_whole=True)
@@ -85,6 +89,8 @@ class OutsideTexts:
         for path in files.list_shown():
             if isinstance(call_id, str):
                 self._reading.setdefault(call_id, []).extend(fingerprint_place(path, self._place.folder))
+        if self._asks_only:
+            return
         for path, source in files.list_brought():
             found = self.outside.setdefault(source_name(source), set())
             found.add(fingerprint_path(path, self._place.folder))
@@ -97,9 +103,11 @@ class OutsideTexts:
 
     def _take(self, number: int, source: str | None, text: str) -> None:
         if source:
-            self.outside.setdefault(source, set()).update(self._read(text) - self._own)
+            if not self._asks_only:
+                self.outside.setdefault(source, set()).update(self._read(text) - self._own)
             return
-        inside, own = fingerprint_inside(text, is_own=not self._calls and not self.outside)
+        is_own = not (self._asks_only or self._calls or self.outside)
+        inside, own = fingerprint_inside(text, is_own=is_own)
         self._spend(text, inside)
         self.inside.append((number, inside))
         if own:

@@ -41,10 +41,12 @@ def to_capture(collections: Collections, wanted: BackfillSelection) -> tuple[tup
 
 def owe_captures(tx: Transaction, ids: Ids, run_ids: tuple[RunId, ...], at: datetime) -> None:
     """Queue the jobs, and make receipts pending. Their copies in the memories follow behind (`note_owed`)."""
-    ordered = sorted(run_ids)
+    runs = tx.runs.get_many(run_ids)
+    # Of a session the oldest first: what nobody has captured is read again for each run behind it.
+    oldest_first = sorted(run_ids, key=lambda run_id: (runs[run_id].opened_at, run_id))
     # The jobs before the pointers: whoever captures a run holds them in this order too.
-    queue(tx, ids, JobKind.CAPTURE, ordered, at=at)
-    for run_id in ordered:
+    queue(tx, ids, JobKind.CAPTURE, oldest_first, at=at)
+    for run_id in sorted(run_ids):
         tx.pointers.set_capture(run_id, CaptureState.PENDING)
 
 

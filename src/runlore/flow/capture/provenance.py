@@ -6,8 +6,9 @@ what capture has noted of a run stands in for its journal, which may be gone.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
 from runlore.domain import limits
 from runlore.domain.detectors.outside_texts import OutsideTexts
@@ -18,7 +19,7 @@ from runlore.domain.statements.user_messages import UserMessageCollector
 from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.domain.taint_sources import read_outside
 from runlore.flow.capture.session_lock import Beat, skip_beat
-from runlore.flow.origins import carried_provenance, place_of
+from runlore.flow.origins import carried_provenance, listen_inside, place_of
 from runlore.ports.store import Collections
 
 # How many runs are followed to what they were given; beyond that a person has to look.
@@ -43,26 +44,26 @@ def run_provenance(
         for run_id in _find_given(collections, run.run_id)
         if run_id != run.run_id and (found := collections.runs.find(run_id)) is not None
     ]
-    events = _tell_listeners(_events(collections, run.run_id, beat), listener, heard)
-    own = read_outside(events, place_of(collections, run))
-    if listener is not None or heard is not None:
-        # Where enough was found to be from outside the rest was not read.
-        deque(events, maxlen=0)
-    carried = TRUSTED if heard is None else carried_provenance(collections, heard)
-    return _join_provenance([own, carried, *_conversations(collections, given, {run.run_id}, beat)])
+    own = _read_own(collections, run, beat, listener, heard)
+    return _join_provenance([own, *_conversations(collections, given, {run.run_id}, beat)])
 
 
 def conversation_provenance(
-    collections: Collections, run: Run, beat: Beat = skip_beat, *, is_read: bool = False
+    collections: Collections,
+    run: Run,
+    beat: Beat = skip_beat,
+    *,
+    is_read: bool = False,
+    read: Mapping[RunId, Provenance] = MappingProxyType({}),
 ) -> Provenance:
     """What a run's conversation holds: that run, and every run of its session opened before that one ended.
 
     One that ran beside it counts too: nobody can tell which of them read first what stands in both.
-    Whoever has read the run itself (`is_read`) adds what it took in.
+    Whoever has read the run itself (`is_read`) adds what it took in. Of runs that capture has not come to,
+    `read` is what somebody has just found.
     """
-    if not is_read:
-        return _join_provenance(_conversations(collections, [run], set(), beat))
-    return _join_provenance(_conversations(collections, [run], {run.run_id}, beat))
+    seen = {*read, run.run_id} if is_read else {*read}
+    return _join_provenance([*read.values(), *_conversations(collections, [run], seen, beat)])
 
 
 def missing_from(collections: Collections, run: Run) -> tuple[RunId, ...]:
@@ -95,14 +96,26 @@ def _conversations(
             if collections.captures.get(run_id) is not None:
                 # Capture has looked at it, and what it found untrusted is told above.
                 continue
-            place = place_of(collections, collections.runs.get(run_id))
-            heard = OutsideTexts(place)
-            events = _tell_listeners(_events(collections, run_id, beat), None, heard)
-            yield read_outside(events, place)
-            deque(events, maxlen=0)
-            yield carried_provenance(collections, heard)
+            unread = collections.runs.get(run_id)
+            yield _read_own(collections, unread, beat, None, listen_inside(collections, unread))
             more = collections.runs.get_many(tuple(_find_given(collections, run_id)))
             waiting.extend(given for given in more.values() if given.run_id not in seen)
+
+
+def _read_own(
+    collections: Collections,
+    run: Run,
+    beat: Beat,
+    listener: UserMessageCollector | None,
+    heard: OutsideTexts | None,
+) -> Provenance:
+    events = _tell_listeners(_events(collections, run.run_id, beat), listener, heard)
+    own = read_outside(events, place_of(collections, run))
+    if listener is not None or heard is not None:
+        # Where enough was found to be from outside the rest was not read.
+        deque(events, maxlen=0)
+    carried = TRUSTED if heard is None else carried_provenance(collections, heard)
+    return _join_provenance([own, carried])
 
 
 def _find_given(collections: Collections, run_id: RunId) -> Iterator[RunId]:

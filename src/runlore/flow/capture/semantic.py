@@ -39,7 +39,7 @@ from runlore.flow.capture.ending import run_text, unless_secret
 from runlore.flow.capture.provenance import conversation_provenance, missing_from, run_provenance
 from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.capture.sessions import is_captured
-from runlore.flow.origins import place_of
+from runlore.flow.origins import listen_inside, place_of
 from runlore.flow.policies import current_policy, current_skills, learning_in_force, learning_then
 from runlore.ports.store import Collections, Transaction
 
@@ -59,7 +59,7 @@ def find_uncaptured(collections: Collections, run: Run, beat: Beat = skip_beat) 
             session_id=each.session_id,
             opened_at=each.opened_at,
             state=CaptureState.SKIPPED,
-            provenance=run_provenance(collections, each, beat),
+            provenance=run_provenance(collections, each, beat, heard=listen_inside(collections, each)),
         )
         for each in _iterate_unclaimed(collections, found.values())
     )
@@ -234,12 +234,18 @@ def look(
         else None
     )
     own = noted.provenance if noted is not None else TRUSTED
-    heard = OutsideTexts(place_of(collections, run)) if noted is None and terms.captured else None
+    heard = None
+    if noted is None:
+        # What a run brought that was imported, or is not to be captured, is kept already or not at all.
+        is_kept = terms.captured and not run.imported
+        heard = OutsideTexts(place_of(collections, run)) if is_kept else listen_inside(collections, run)
     if noted is None or listener is not None:
         read = _readable_provenance(collections, run, beat, listener=listener, heard=heard)
         own = read if noted is None else own
     stated = () if listener is None else statements_of(listener.said)[: limits.OWN_WORDS_PER_RUN_MAX]
     session = collections.sessions.get(run.session_id)
+    unlooked = _readable_unlooked(collections, run, beat)
+    conversation = _readable_conversation(collections, run, beat, is_read=noted is None, unlooked=unlooked)
     return CaptureView(
         run=run,
         scope=learned_scope(session, imported=run.imported),
@@ -249,8 +255,8 @@ def look(
         memory=build_run_memory(run, text, (), redact_pii=terms.run_memory.redact_pii).memory,
         text=replace(text, request=strip_injected(text.request), outcome=strip_injected(text.outcome)),
         own_provenance=own,
-        conversation=inherit((own, _readable_conversation(collections, run, beat, is_read=noted is None))),
-        unlooked=_readable_unlooked(collections, run, beat),
+        conversation=inherit((own, conversation)),
+        unlooked=unlooked,
         was_owed=is_semantic and _was_on(collections, run),
         injected=_list_injected(collections, run) if is_semantic or stated else (),
         binding=session.binding,
@@ -379,9 +385,12 @@ def _readable_provenance(
         return _DOUBTFUL
 
 
-def _readable_conversation(collections: Collections, run: Run, beat: Beat, *, is_read: bool) -> Provenance:
+def _readable_conversation(
+    collections: Collections, run: Run, beat: Beat, *, is_read: bool, unlooked: Iterable[Capture]
+) -> Provenance:
+    read = {each.run_id: each.provenance for each in unlooked}
     try:
-        return conversation_provenance(collections, run, beat, is_read=is_read)
+        return conversation_provenance(collections, run, beat, is_read=is_read, read=read)
     except Corrupt:
         return _DOUBTFUL
 

@@ -88,7 +88,7 @@ def _with_carried(
     """A run with what it read in words that other runs had read from outside (TNT-5)."""
     if collections.outside_words.is_empty():
         return mined
-    heard = OutsideTexts(place)
+    heard = OutsideTexts(place, asks_only=True)
     for event in events:
         heard.hear(event)
     carried = (OutsideRead(number=at, source=told) for at, told in find_carried(collections, heard))
