@@ -372,3 +372,33 @@ def test_a_search_that_prints_lines_of_packages_counts(output: str, sources: tup
 )
 def test_files_of_other_folders_count(name: str, arguments: Any, is_outside: bool) -> None:
     assert bool(outside_of_call(name, arguments, place=WorkPlace(folder="/srv/shop"))) is is_outside
+
+
+def test_an_address_in_a_variable_is_that_of_the_command() -> None:
+    page = "https://example.org/guide.md"
+    scripts = {
+        f"U={page}; python3 fetch.py $U": page,
+        f'U="{page}"; python3 fetch.py "${{U}}" out.md': page,
+        "U=http://localhost:8000/a; python3 fetch.py $U": None,
+        f"U={page}; python3 fetch.py": None,
+        "U=$(cat url.txt); python3 fetch.py $U": None,
+    }
+    found = {text: [name for name, _ in outside_of_call("Bash", {"command": text})] for text in scripts}
+
+    assert found == {text: [] if each is None else [each] for text, each in scripts.items()}
+
+
+def test_files_that_a_list_names_count_and_those_that_the_folder_has_do_not() -> None:
+    scripts = {
+        "xargs cat < list.txt": True,
+        "cat list.txt | xargs head -3": True,
+        "cat list.txt | xargs -n1 grep -n deploy": True,
+        "git ls-files '*.md' | xargs cat": False,
+        "git ls-files | head -n 5 | xargs cat": False,
+        "find . -name '*.py' | sort | xargs grep -n deploy": False,
+        "xargs rm < list.txt": False,
+        "sort < list.txt": False,
+    }
+    found = {text: bool(outside_of_call("Bash", {"command": text})) for text in scripts}
+
+    assert found == scripts

@@ -5,6 +5,7 @@ What a shell tool's script reads from outside, command by command.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -45,6 +46,8 @@ from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_pat
 from runlore.domain.taint_sources.program_texts import INTERPRETERS, outside_of_text
 from runlore.domain.taint_sources.programs import (
     BY_PROGRAM,
+    SEARCHING,
+    SHOWING,
 )
 from runlore.domain.taint_sources.tools import (
     FILE_READERS,
@@ -78,6 +81,9 @@ _PRINTED = re.compile(r"\$\{?([A-Za-z_]\w*)")
 # What every shell says of itself.
 _OF_SHELL = words("HOME PWD OLDPWD PATH USER SHELL PIPESTATUS RANDOM SECONDS LINENO HOSTNAME PPID UID TMPDIR")
 BATCH_DEPTH_MAX = 3
+# What takes the names of files from what it is given.
+_LISTING = frozenset({"xargs", "parallel"})
+_LISTED_FILES = "files that a list names"
 # What prints nothing of its own, or only what it is given.
 _SILENT = words("cd export set mkdir sleep true umask echo printf")
 
@@ -124,10 +130,11 @@ _remembered = lru_cache(maxsize=REMEMBERED_SCRIPTS)(_read)
 def _of_commands(script: Script, text: str, budget: ReadingBudget) -> Iterator[Reading]:
     before: ShellCommand | None = None
     is_found = False
-    variables = _variables(text) if any("$" in command.program for command in script.commands) else {}
+    variables = _variables(text) if "$" in text else {}
     for command in script.commands:
         for each in _resolve(command, variables):
             readings = outside_of_command(each, budget) or _of_printed_variables(each, text)
+            readings = readings or _of_listed_files(each, before)
             if not readings and script.whole:
                 readings = tuple(outside_of_unlisted(each, text))
             is_found = is_found or bool(readings)
@@ -155,6 +162,19 @@ def _of_printed_variables(command: ShellCommand, text: str) -> tuple[Reading, ..
     return () if named <= known else (("the environment", ENVIRONMENT),)
 
 
+def _of_listed_files(command: ShellCommand, before: ShellCommand | None) -> tuple[Reading, ...]:
+    """Files that are shown because a text names them, and not because they are there: any may be named."""
+    if _LISTING.isdisjoint(command.wrappers) or command.program not in SHOWING | SEARCHING:
+        return ()
+    is_fed = before is not None and _is_fed(command, before) and before.place == 0
+    is_named = is_fed and before is not None and before.program in SHOWING and bool(files_printed(before))
+    return ((_LISTED_FILES, UNKNOWN),) if command.reads or is_named else ()
+
+
+def _is_fed(command: ShellCommand, before: ShellCommand) -> bool:
+    return (before.pipeline, before.place + 1) == (command.pipeline, command.place)
+
+
 def _of_feeding(command: ShellCommand, before: ShellCommand | None) -> Iterator[Reading]:
     """A shell or an interpreter that runs what is piped into it."""
     program = plain_name(command.program)
@@ -165,8 +185,7 @@ def _of_feeding(command: ShellCommand, before: ShellCommand | None) -> Iterator[
         return
     if not is_shell and any(word != "-" for word in command.arguments):
         return
-    feeds = before is not None and (before.pipeline, before.place + 1) == (command.pipeline, command.place)
-    if before is None or not feeds:
+    if before is None or not _is_fed(command, before):
         yield describe_unknown(program)
     elif before.program in _PRINTING:
         yield from outside_of_text(program, " ".join(before.arguments))
@@ -175,13 +194,23 @@ def _of_feeding(command: ShellCommand, before: ShellCommand | None) -> Iterator[
 
 
 def _resolve(command: ShellCommand, variables: Mapping[str, Sequence[str]]) -> Iterator[ShellCommand]:
-    """The command, or what it is where its program is a variable that the script sets to plain words."""
-    found = _VARIABLE.match(command.program)
-    values = variables.get(found[1], ()) if found else ()
+    """The command, or what it is where a word of it is a variable that the script sets to plain words."""
+    if not variables:
+        yield command
+        return
+    given = tuple(value for word in command.arguments for value in _values(word, variables) or (word,))
+    if given != command.arguments:
+        command = replace(command, arguments=given)
+    values = _values(command.program, variables)
     if not values:
         yield command
     for value in values:
         yield from script_of_words((*value.split(), *command.arguments)).commands
+
+
+def _values(word: str, variables: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    found = _VARIABLE.match(word)
+    return variables.get(found[1], ()) if found else ()
 
 
 def _variables(text: str) -> Mapping[str, Sequence[str]]:

@@ -44,7 +44,7 @@ def run_provenance(
         for run_id in _find_given(collections, run.run_id)
         if run_id != run.run_id and (found := collections.runs.find(run_id)) is not None
     ]
-    own = _read_own(collections, run, beat, listener, heard)
+    own = _read_own(collections, run, beat, listener=listener, heard=heard)
     return _join_provenance([own, *_conversations(collections, given, {run.run_id}, beat)])
 
 
@@ -97,7 +97,7 @@ def _conversations(
                 # Capture has looked at it, and what it found untrusted is told above.
                 continue
             unread = collections.runs.get(run_id)
-            yield _read_own(collections, unread, beat, None, listen_inside(collections, unread))
+            yield _read_own(collections, unread, beat, heard=listen_inside(collections, unread))
             more = collections.runs.get_many(tuple(_find_given(collections, run_id)))
             waiting.extend(given for given in more.values() if given.run_id not in seen)
 
@@ -106,8 +106,9 @@ def _read_own(
     collections: Collections,
     run: Run,
     beat: Beat,
-    listener: UserMessageCollector | None,
-    heard: OutsideTexts | None,
+    *,
+    listener: UserMessageCollector | None = None,
+    heard: OutsideTexts | None = None,
 ) -> Provenance:
     events = _tell_listeners(_events(collections, run.run_id, beat), listener, heard)
     own = read_outside(events, place_of(collections, run))
