@@ -32,6 +32,11 @@ def is_stream(request: Request) -> bool:
     return request.url.endswith("/v1/audit")
 
 
+def is_refused(request: Request) -> bool:
+    """Nobody was there when the page wanted to listen again."""
+    return is_stream(request) and request.failure == "net::ERR_CONNECTION_REFUSED"
+
+
 def test_what_is_proposed_elsewhere_appears_by_itself(chromium: Browser, served: Api) -> None:
     """Where nothing waited it is shown at once; where somebody reads, it is offered, and what was answered
     before does not come back with it."""
@@ -117,7 +122,7 @@ def test_a_stream_that_broke_is_opened_again(chromium: Browser, home: Runlore) -
         page = context.new_page()
         page.goto(home.json("console")["url"])
         expect(page.locator(".detail")).to_contain_text("Nothing waits for you")
-        with page.expect_event("requestfailed", predicate=is_stream):
+        with page.expect_event("requestfailed", predicate=is_refused):
             home.run("down")
         expect(page.get_by_role("alert")).to_contain_text("does not answer")
         home.serve("--port", port)
