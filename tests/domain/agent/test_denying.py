@@ -122,6 +122,9 @@ def test_what_is_denied_is_found_behind_options_and_programs(line: str) -> None:
         "git --config-env=alias.x=V x",
         "python3 -c 'import os; os.system(\"chmod -vR 777 x\")'",
         "git $X push",
+        "npm pub",
+        "npm --silent publi --tag next",
+        "env npm@10 pub",
     ],
 )
 def test_where_it_cannot_be_told_whether_it_is_run_a_person_is_asked(line: str) -> None:
@@ -148,6 +151,8 @@ def test_where_it_cannot_be_told_whether_it_is_run_a_person_is_asked(line: str) 
         "git branch -a",
         "docker run -p 80:80 x",
         "docker system prune --force",
+        "npm run publish-docs",
+        "git p4 sync",
         "python3 -c 'import os; os.system(\"chmod 755 x\")'",
     ],
 )

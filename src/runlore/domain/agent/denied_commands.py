@@ -83,7 +83,7 @@ def doubt_of(patterns: Sequence[str], script: Script, line: str) -> str | None:
         if _is_fed_unread(command, script):
             return command.text
         for head in heads:
-            if _is_long(command, head) or _may_become(command, head):
+            if _is_long(command, head) or _may_become(command, head) or _is_short_for(command, head):
                 return command.text
             if not is_read and _names(command, head):
                 return command.text
@@ -244,6 +244,16 @@ def _may_become(command: ShellCommand, head: Sequence[str]) -> bool:
     name, *arguments = (word for word in command.words[:_WORDS_MAX] if word != ":::" and "{" not in word)
     known = ([program_name(name), *tail] for tail in (arguments, *tails_of(tuple(arguments))))
     return any(words == list(head[: len(words)]) for words in known)
+
+
+def _is_short_for(command: ShellCommand, head: Sequence[str]) -> bool:
+    """Whether it may be the beginning of the subcommand that is denied: `npm pub` publishes too."""
+    for name, *arguments in _orders((program_name(command.program), *command.arguments)):
+        if name == head[0] and len(head) > 1 and arguments:
+            more = head[1].removeprefix(arguments[0])
+            if more != head[1] and more[:1].isalpha():
+                return True
+    return False
 
 
 def _names(command: ShellCommand, head: Sequence[str]) -> bool:
