@@ -3,16 +3,12 @@
 Surfaces translate them (exit codes, HTTP statuses); nothing here knows how they are shown.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
-
 # The code of what a full disk keeps from being written, wherever that is noticed.
 DISK_FULL = "store.disk-full"
 CONNECTION_LOST = "store.connection-lost"
 """The database went away in the middle of a transaction: nothing was written, and it can be done again."""
 UNREACHABLE = "store.unreachable"
 INDEX_BUILDING = "index.building"
-T = TypeVar("T")
 
 
 class RunloreError(Exception):
@@ -72,14 +68,3 @@ class Corrupt(RunloreError):
     """Stored data is damaged and needs repair before anything is written."""
 
     title = "Stored data is damaged"
-
-
-def repeat_if_lost(do: Callable[[], T], *, is_read: bool = False) -> T:
-    """Do what is the same done twice, and once more where the connection to the store was lost in it: who
-    stands still is ended by others. Of what only reads, nobody waits twice for a server that is not there."""
-    try:
-        return do()
-    except Unavailable as error:
-        if error.code != CONNECTION_LOST and (is_read or error.code != UNREACHABLE):
-            raise
-        return do()

@@ -11,11 +11,11 @@ from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
 from runlore.daemon.calls.lookups import target
 from runlore.daemon.calls.requests import decode_cursor, encode_cursor, list_name
 from runlore.daemon.parts import Parts
-from runlore.domain.errors import repeat_if_lost
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record
 from runlore.domain.records.audit import Act
 from runlore.domain.scope import Scope
+from runlore.flow.lost_connections import repeat_if_lost
 from runlore.ports import operations as ops
 from runlore.ports.operations import OPERATIONS
 from runlore.ports.store import Transaction

@@ -13,7 +13,7 @@ from runlore.daemon.runs.run_ends import closing, remembering
 from runlore.daemon.runs.run_opening import RunOpening, run_view
 from runlore.domain import limits
 from runlore.domain.access import Role
-from runlore.domain.errors import Invalid, repeat_if_lost
+from runlore.domain.errors import Invalid
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.record import Record
@@ -35,6 +35,7 @@ from runlore.flow.capture.runs import (
 )
 from runlore.flow.capture.session_lock import session_turn
 from runlore.flow.capture.sessions import CaptureOff, is_captured, require_captured
+from runlore.flow.lost_connections import repeat_if_lost
 from runlore.flow.reactions import Closed, Closing
 from runlore.flow.record.intake import add_scratch, scratch_of, scratch_text
 from runlore.ports import operations as ops

@@ -24,7 +24,7 @@ from runlore.daemon.runs.run_access import LONG_AGO, UnstoredRuns, new_run_id
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.access import Caller
-from runlore.domain.errors import RunloreError, Unavailable, repeat_if_lost
+from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.records.audit import Act
 from runlore.domain.run import ProcessId, Run, RunId, RunStatus
@@ -34,6 +34,7 @@ from runlore.flow.capture.remember import build_counters, list_expired_runs, pru
 from runlore.flow.capture.runs import open_run, require_open_session, require_same_run, require_unworked
 from runlore.flow.capture.session_lock import session_turn
 from runlore.flow.capture.sessions import CaptureOff, require_captured
+from runlore.flow.lost_connections import repeat_if_lost
 from runlore.flow.policies import current_run_memory
 from runlore.flow.prompt_context.gathering import Input, PromptContext
 from runlore.ports import operations as ops

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
-from runlore.domain.errors import Conflict, Corrupt, Unavailable, repeat_if_lost
+from runlore.domain.errors import Conflict, Corrupt, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.learning.remember_requests import HINTS
 from runlore.domain.policies.learning_policy import OwnWords
@@ -24,6 +24,7 @@ from runlore.domain.skill import SkillState
 from runlore.flow.capture.ending import run_text
 from runlore.flow.capture.session_lock import run_turn
 from runlore.flow.capture.sessions import is_captured
+from runlore.flow.lost_connections import repeat_if_lost
 from runlore.flow.opted_out import is_left_out
 from runlore.flow.policies import current_capture, current_policy, current_run_memory, current_skills
 from runlore.flow.queueing import queue

@@ -9,10 +9,10 @@ move changes, so that the list is walked in its order and stops early.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from runlore.domain.claims.subject import SemanticKey
 from runlore.domain.errors import NotFound
+from runlore.domain.lazy import LazyModule
 from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
 from runlore.domain.records import audit
 from runlore.domain.records.audit import RecordEvent, replay
@@ -42,6 +42,11 @@ from runlore.storage.sql.session import (
     in_list,
 )
 from runlore.storage.sql.walks import merge_walks, sorted_walk, walk
+
+if TYPE_CHECKING:
+    from runlore.domain.claims import subject as claims
+else:
+    claims = LazyModule("runlore.domain.claims.subject")
 
 _IN_SCOPE = "r.scope_kind = ? AND r.scope_id = ?"
 _CANDIDATES_MIN = 64
@@ -161,7 +166,7 @@ class SqlRecords(SqlCollection):
                 (scope.kind.value, scope.id, kind.value, digest(subject)) for scope, kind, subject in chunk
             ]
             for record in self._where(f"r.record_id IN ({looked_up})", *chain.from_iterable(values)):
-                subject = SemanticKey.parse(record.semantic_key or "").subject
+                subject = claims.SemanticKey.parse(record.semantic_key or "").subject
                 found.setdefault((record.scope, record.kind, subject), []).append(record)
         return {subject: tuple(records) for subject, records in found.items()}
 
