@@ -15,18 +15,18 @@ from starlette.responses import Response, StreamingResponse
 
 from runlore.api import errors
 from runlore.api.calls import ApiCall
-from runlore.api.event_streams import BEAT_S, EVENT_STREAM, EventsAnswer, Watched
+from runlore.api.event_streams import BEAT_S, EVENT_STREAM, EventsAnswer, StreamMessage, Watched
 from runlore.api.metrics import CONTENT_TYPE
 from runlore.api.responses import JSON, PRIVATE_HEADERS, document, encode_json, entity_tag
 from runlore.api.routes import Endpoint, Handler, response_to
 from runlore.daemon import answers
 from runlore.daemon.operations import access
+from runlore.daemon.operations.inbox import follow_inbox
 from runlore.daemon.skills.file_text import render_skill
 from runlore.domain import limits
 from runlore.domain.errors import Denied, Invalid, Unavailable
 from runlore.domain.json_form import About, JsonForm
-from runlore.domain.record import JsonObject
-from runlore.domain.serialization.codec import as_object
+from runlore.domain.record import JsonValue
 from runlore.domain.session import SessionId
 from runlore.domain.skill import SkillOrigin, SkillState
 from runlore.domain.timestamps import format_time, parse_time
@@ -61,21 +61,26 @@ async def try_promoted(call: ApiCall, request: ops.TrialRequest) -> Response:
 
 async def follow_run(call: ApiCall, request: ops.FollowRun) -> Response:
     """What happens in a run, as a stream."""
-    scope, number = call.request.scope, call.request.headers.get("last-event-id")
+    number = call.request.headers.get("last-event-id")
     after = request.after if number is None else _last_number(number)
     asked = dataclasses.replace(request, after=after, beat_s=BEAT_S)
+    return await _stream(call, lambda: call.operations.follow_run(asked))
+
+
+async def _stream(call: ApiCall, events: Callable[[], Iterator[StreamMessage]]) -> Response:
+    scope = call.request.scope
     watched = Watched(is_stopping=call.service.health.is_stopping, recheck=scope["runlore.recheck"])
-    streams = scope["runlore.app"].streams
-    return EventsAnswer(await streams.open(lambda: call.operations.follow_run(asked), watched))
+    return EventsAnswer(await scope["runlore.app"].streams.open(events, watched))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AuditMessage:
-    """An act as it is streamed. Its number is its time, a little before which whoever comes back begins."""
+class Message:
+    """Something that is streamed. The number of an act is its time, a little before which whoever comes back
+    begins."""
 
-    kind: str
-    data: JsonObject
-    number: str | int
+    kind: str = ops.RunEventKind.BEAT
+    data: JsonValue = None
+    number: str | int = 0
 
 
 async def list_audit(call: ApiCall, request: ops.AuditRequest) -> Response:
@@ -86,11 +91,7 @@ async def list_audit(call: ApiCall, request: ops.AuditRequest) -> Response:
         late = timedelta(seconds=limits.AUDIT_LATE_S)
         since = parse_time(last) - late if last is not None else request.since or now
         asked = dataclasses.replace(request, since=since)
-        watched = Watched(
-            is_stopping=call.service.health.is_stopping, recheck=call.request.scope["runlore.recheck"]
-        )
-        streams = call.request.scope["runlore.app"].streams
-        return EventsAnswer(await streams.open(lambda: _tell_audit(ask, asked), watched))
+        return await _stream(call, lambda: _tell_audit(ask, asked))
     if NDJSON in accepted:
         lines = (encode_json(answers.write(event)) + b"\n" for event in access.read_all(ask, request))
         return StreamingResponse(lines, headers=PRIVATE_HEADERS, media_type=NDJSON)
@@ -100,13 +101,26 @@ async def list_audit(call: ApiCall, request: ops.AuditRequest) -> Response:
 
 def _tell_audit(
     ask: Callable[[ops.AuditRequest], ops.AuditPage], request: ops.AuditRequest
-) -> Iterator[AuditMessage]:
+) -> Iterator[Message]:
     for event in access.follow_audit(ask, request, beat_s=BEAT_S):
         if event is None:
-            yield AuditMessage(kind=ops.RunEventKind.BEAT, data={}, number=0)
+            yield Message()
         else:
-            data = as_object(answers.write(event))
-            yield AuditMessage(kind=event.kind, data=data, number=format_time(event.at))
+            yield Message(kind=event.kind, data=answers.write(event), number=format_time(event.at))
+
+
+async def inbox(call: ApiCall, request: ops.InboxRequest) -> Response:
+    """A page of what waits; by `Accept` how much waits, now and whenever that changes."""
+    if EVENT_STREAM in call.request.headers.get("accept", ""):
+        return await _stream(call, lambda: _tell_counts(call))
+    page = await run_in_threadpool(call.operations.inbox, request)
+    return response_to(OPERATIONS["inbox"], call, page)
+
+
+def _tell_counts(call: ApiCall) -> Iterator[Message]:
+    for counts in follow_inbox(call.service.parts, call.caller, beat_s=BEAT_S):
+        told = {str(kind): count for kind, count in (counts or {}).items()}
+        yield Message(kind="counts", data=told) if told else Message()
 
 
 def _last_number(text: str) -> int:
@@ -269,7 +283,7 @@ def openapi(call: ApiCall) -> Response:
 
 
 _BY_HAND = (
-    *(start_input, try_promoted, follow_run, import_records, backup, list_audit),
+    *(start_input, try_promoted, follow_run, import_records, backup, list_audit, inbox),
     *(create_token, rotate_token, revoke_token),
 )
 # Beside the operations: the handler, its path, and the operation whose roles it is for. With a query skills

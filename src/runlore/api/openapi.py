@@ -138,11 +138,11 @@ class _Document:
         if route.name == "list_skills":
             either = [self._schemas.of_answer(each) for each in (ops.SkillPage, ops.FittingSkills)]
             return {"200": _answer({"anyOf": either})}
-        if route.name == "list_audit":
-            told = _answer(self._schemas.of_answer(ops.AuditPage))
-            told["content"] |= {media: {"schema": TEXT} for media in (NDJSON, EVENT_STREAM)}
-            return {"200": told}
         schema = self._schemas.of_answer(without_none(answers.answer_type(operation.name, operation.answer)))
+        if route.name in _ALSO:
+            told = _answer(schema)
+            told["content"] |= {media: {"schema": TEXT} for media in _ALSO[route.name]}
+            return {"200": told}
         headers = {**(_LOCATION if operation.location else {}), **(_TAG if operation.tagged else {})}
         if operation.created is None:
             told = {"200": _answer(schema, headers)}
@@ -236,6 +236,8 @@ _DOCUMENTS: Schema = {
     ),
 }
 _READINESS = _answer(_ref("Readiness"))
+# What these answer besides, as `Accept` asks for it.
+_ALSO = {"list_audit": (NDJSON, EVENT_STREAM), "inbox": (EVENT_STREAM,)}
 _BY_HAND: dict[str, dict[str, Any]] = {
     "follow_run": {"200": {"description": _STREAM, "content": {EVENT_STREAM: {"schema": _ref("RunEvent")}}}},
     "get_skill_file": {

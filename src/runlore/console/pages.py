@@ -15,8 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from runlore.daemon.calls.access import callable_operations
 from runlore.daemon.process.browser_sessions import KEY_HEADER, SESSION_S, BrowserSessions, cookie_name
 from runlore.domain.errors import Denied, Invalid, NotFound
+from runlore.domain.record import JsonValue
 from runlore.domain.timestamps import format_time
 
 if TYPE_CHECKING:
@@ -63,9 +65,12 @@ class Console:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, path = Request(scope, receive), scope["path"]
-        if path in (LOGIN, LOGOUT):
+        if path == LOGIN:
+            _check_method(request, "GET", "POST")
+            answer = await (_log_in(request) if request.method == "POST" else _tell_session(request))
+        elif path == LOGOUT:
             _check_method(request, "POST")
-            answer = await (_log_in if path == LOGIN else _log_out)(request)
+            answer = await _log_out(request)
         elif path == OPENID:
             _check_method(request, "GET", "POST")
             answer = _tell_openid(request) if request.method == "GET" else await _begin_openid(request)
@@ -122,18 +127,17 @@ async def _log_in(request: Request) -> Response:
     login = await run_in_threadpool(way, secret.strip())
     # Nobody can use the session that this browser had before: its secrets are replaced.
     await run_in_threadpool(sessions.log_out, *_secrets_of(request))
-    answer = _document(
-        {
-            "key": login.key,
-            "actor": login.caller.actor,
-            "role": login.caller.role.value,
-            "expires_at": format_time(login.expires_at),
-        }
-    )
+    answer = _document({"key": login.key, "expires_at": format_time(login.expires_at)})
     if "openid" in told:
         _set_cookie(answer, request, "", max_age=0, name=_begun_cookie(request))
     _set_cookie(answer, request, login.cookie, max_age=SESSION_S)
     return answer
+
+
+async def _tell_session(request: Request) -> Response:
+    """Who has logged in, and what they may ask for: the page offers nothing that would be refused."""
+    caller = await run_in_threadpool(_sessions(request).authenticate, *_secrets_of(request))
+    return _document({"actor": caller.actor, "role": caller.role.value, "may": callable_operations(caller)})
 
 
 def _tell_openid(request: Request) -> Response:
@@ -216,7 +220,7 @@ async def _read_body(request: Request) -> dict[str, Any]:
     return told
 
 
-def _document(told: dict[str, str]) -> Response:
+def _document(told: dict[str, JsonValue]) -> Response:
     headers = {**_HEADERS, "Cache-Control": "no-store"}
     return Response(orjson.dumps(told), headers=headers, media_type="application/json")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from runlore.daemon.app import Application
+from runlore.daemon.overview import waiting_approvals
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.errors import Invalid
 from runlore.domain.record import (
@@ -26,6 +27,7 @@ from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.taint import Provenance
+from runlore.flow.review.waiting import Inbox
 from runlore.ports import operations as ops
 from runlore.ports.operations import InboxAct, InboxItem, InboxKind
 from tests.builders import confirmed, fact, proposed
@@ -113,6 +115,27 @@ def something_of_everything(world: World) -> None:
     given_up(world, "rec_a")
     given_up(world, "rec_b")
     world.clock.advance(seconds=2)
+
+
+def test_the_mark_is_another_one_whenever_something_waits_that_did_not(world: World) -> None:
+    """Whoever follows the inbox counts only then."""
+
+    def mark() -> object:
+        with world.parts.store.snapshot() as snapshot:
+            approvals = waiting_approvals(world.parts, snapshot)
+            return Inbox(snapshot, now=world.clock.now(), approvals=approvals).mark()
+
+    seen = [mark()]
+    for happens in (
+        lambda: waits(world, fact("The door is green")),
+        lambda: asks(world, 1),
+        lambda: suggested(world, "clean-build"),
+        lambda: given_up(world, "rec_a"),
+    ):
+        assert mark() == seen[-1]
+        happens()
+        assert mark() not in seen
+        seen.append(mark())
 
 
 def pages(by: Application, request: ops.InboxRequest) -> list[ops.InboxPage]:

@@ -33,12 +33,12 @@ def test_the_feed_is_read_in_pages_and_exported_whole(api: Api) -> None:
 
 
 class Listener:
-    """A program that follows the feed."""
+    """A program that follows the feed, or the inbox."""
 
-    def __init__(self, api: Api, token: str, **headers: str) -> None:
+    def __init__(self, api: Api, token: str, *, path: str = "/v1/audit", **headers: str) -> None:
         self.connection = api.connection()
         sent = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream", **headers}
-        self.connection.request("GET", "/v1/audit", headers=sent)
+        self.connection.request("GET", path, headers=sent)
         self.answer = self.connection.getresponse()
         assert self.answer.status == 200, self.answer.read()
 

@@ -1,6 +1,5 @@
-"""A page that stays open, and shows what others do: by the stream of what is done, without the slow count."""
+"""A page that stays open, and shows what others do: by the stream of what waits."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,12 +10,12 @@ from tests.surfaces.api_client import Api
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.console.test_inbox import claim_is, count_is, titles
 from tests.surfaces.console.test_restart import free_port, state_root
-from tests.surfaces.console.walks import Walk, say, settle
+from tests.surfaces.console.walks import Walk, ask, fail_job, open_run, say, settle
 
 pytestmark = pytest.mark.req("CON-1", "CON-8")
 
-# The count of every 15 seconds would show it, too.
-NO_SLOW_COUNT = "window.setInterval = () => 0;"
+# A page that asks again and again would show it, too.
+NO_ASKING = "window.setInterval = () => 0;"
 LISTENING = "navigator.locks.query().then((each) => each.held.length)"
 
 
@@ -24,12 +23,12 @@ LISTENING = "navigator.locks.query().then((each) => each.held.length)"
 def quiet_context(chromium: Browser) -> Iterator[BrowserContext]:
     """A browser in which nothing is asked for again and again."""
     with chromium.new_context() as context:
-        context.add_init_script(NO_SLOW_COUNT)
+        context.add_init_script(NO_ASKING)
         yield context
 
 
 def is_stream(request: Request) -> bool:
-    return request.url.endswith("/v1/audit")
+    return request.url.endswith("/v1/inbox")
 
 
 def is_refused(request: Request) -> bool:
@@ -86,21 +85,49 @@ def test_of_several_pages_one_listens_and_tells_the_others(chromium: Browser, em
             expect(page.get_by_label("operator's token")).to_be_visible()
 
 
-def test_much_at_once_is_counted_once_a_second(chromium: Browser, embedded_served: Api) -> None:
-    """However much is done. When somebody logs out, the page that listened stops at once."""
-    counts = list[float]()
+def test_what_runs_ask_and_what_fails_appears_by_itself(chromium: Browser, served: Api) -> None:
+    """What no audit feed tells comes as soon, and is offered until somebody looks, whatever is answered
+    meanwhile."""
+    api = served
+    say(api, "The roof is blue")
+    say(api, "The door is red")
+    settle(api)
+    with quiet_context(chromium) as context:
+        walk = Walk(api, context.new_page())
+        walk.log_in()
+        page = walk.page
+        claim_is(page, "The door is red")
+        open_run(api, "talk", "talk-1", "Deploy it")
+        ask(api, "talk", "talk-1")
+        expect(page.get_by_role("button", name="1 new one: show")).to_be_visible()
+        fail_job(api)
+        expect(page.get_by_role("button", name="2 new ones: show")).to_be_visible()
+        expect(page.get_by_role("button", name="asked by a run 1")).to_be_visible()
+        walk.press("n")
+        page.get_by_role("button", name="Do it now").click()
+        count_is(page, 3)
+        page.get_by_role("button", name="2 new ones: show").click()
+        expect(page.locator(".detail .json")).to_contain_text("make deploy")
+        assert titles(page)[1:2] == ["The roof is blue"]
+        walk.check()
+
+
+def test_however_much_is_done_no_page_asks_for_it(chromium: Browser, embedded_served: Api) -> None:
+    """The stream tells how much waits. When somebody logs out, the page that listened stops at once."""
     with quiet_context(chromium) as context:
         walk = Walk(embedded_served, context.new_page())
         walk.log_in()
         walk.is_drawn()
-        walk.page.on(
-            "request", lambda each: counts.append(time.monotonic()) if "inbox?limit=1" in each.url else None
-        )
-        began = time.monotonic()
+        asked = list[str]()
+        walk.page.on("request", lambda each: asked.append(each.url))
+        say(embedded_served, "The roof is blue")
+        claim_is(walk.page, "The roof is blue")
+        walk.is_drawn()
+        asked.clear()
         for number in range(40):
             say(embedded_served, f"Service {number} is owned by team {number}")
-        count_is(walk.page, 40)
-        assert 1 <= len(counts) <= time.monotonic() - began + 2
+        count_is(walk.page, 41)
+        assert not asked
         assert walk.page.evaluate(LISTENING) == 1
         walk.page.get_by_role("button", name="Log out").click()
         expect(walk.page.get_by_label("operator's token")).to_be_visible()

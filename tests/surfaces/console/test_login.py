@@ -56,13 +56,16 @@ def test_a_session_needs_its_cookie_and_its_key(embedded_served: Api) -> None:
     """Given a login with a token, a foreign page sends the cookie alone and gets nothing; nor does
     a server on another port, which browsers send the cookie."""
     visitor = Visitor(embedded_served)
-    status, told = visitor.log_in(token=embedded_served.secret)
-    assert (status, told["actor"]) == (200, "operator")
+    assert visitor.log_in(token=embedded_served.secret)[0] == 200
     flags = visitor.headers["set-cookie"].lower()
     assert all(each in flags for each in ("httponly", "samesite=strict", f"max-age={SESSION_S}", "path=/"))
     assert embedded_served.secret not in visitor.headers["set-cookie"]
     assert visitor.call("GET", "/v1/status")[0] == 200
+    status, told = visitor.call("GET", "/console/login")
+    assert (status, told["actor"], told["role"]) == (200, "operator", "operator")
+    assert {"confirm", "put_policy"} <= set(told["may"])
     without = Visitor(embedded_served)
+    assert without.call("GET", "/console/login") == (401, "session.ended")
     without.cookie = visitor.cookie
     assert without.call("GET", "/v1/status") == (401, "token.missing")
     assert without.call("POST", "/v1/doctor", {}) == (401, "token.missing")
@@ -295,7 +298,7 @@ def test_the_page_allows_no_script_but_its_own(embedded_served: Api) -> None:
     assert visitor.call("GET", "/", **{"If-None-Match": tag})[0] == 304
     assert visitor.call("HEAD", "/console/app.js")[0] == 200
     assert visitor.call("DELETE", "/") == (405, "method.denied")
-    assert visitor.call("GET", "/console/login") == (405, "method.denied")
+    assert visitor.call("PUT", "/console/login") == (405, "method.denied")
     for path in ("/console/", "/console/../pages.py", "/console/index.html", "/index.html"):
         assert visitor.call("GET", path)[0] in (401, 404)
 

@@ -13,6 +13,7 @@ from runlore.console.pages import Console
 from runlore.daemon.process.browser_sessions import make_code
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.run import RunId
+from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.domain.session import SessionId
 from tests.surfaces.api_client import Api, path_of, serving
 from tests.surfaces.skill_runs import import_body, told_run
@@ -149,6 +150,26 @@ def ask(api: Api, session: str, run: str, question: str = "") -> str:
     with parts.store.transaction() as tx:
         tx.approvals.insert(approval)
     return approval.approval_id
+
+
+def fail_job(api: Api) -> None:
+    """A job that nobody tries any more."""
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    job = Job(
+        job_id=JobId("job_1"),
+        kind=JobKind.REVIEW,
+        subject="rec_1",
+        state=JobState.LEASED,
+        attempts=5,
+        due_at=at,
+        lease_until=at,
+        holder="somebody",
+        fence=1,
+        created_at=at,
+    )
+    with api.service.parts.store.transaction() as tx:
+        tx.jobs.put(job)
+        tx.jobs.fail(job, error="it broke", retry_at=None)
 
 
 def open_run(api: Api, session: str, run: str, request: str) -> None:

@@ -1,7 +1,6 @@
 // Calls of the API. A cookie that no script reads and the key that this page keeps go with each of them.
 
 const KEY = "runlore-page-key";
-const WHO = "runlore-who";
 const BEGUN = "runlore-begun-key";
 const HEADER = "Runlore-Page-Key";
 
@@ -14,10 +13,13 @@ export class Problem extends Error {
   }
 }
 
+let me;
 export const session = {
   get isOpen() { return localStorage.getItem(KEY) !== null; },
-  get who() { return localStorage.getItem(WHO) ?? ""; },
-  forget() { localStorage.removeItem(KEY); localStorage.removeItem(WHO); },
+  get who() { return me ? (me.role === "reader" ? `${me.actor} (reads only)` : me.actor) : ""; },
+  /** Whether an operation is for whoever has logged in. Where that is not known, the daemon says so. */
+  may(operation) { return me?.may.includes(operation) ?? true; },
+  forget() { localStorage.removeItem(KEY); me = undefined; },
 };
 
 const listeners = new Map();
@@ -80,9 +82,9 @@ export const remove = (at) => read(send("DELETE", at));
 export async function logIn(given) {
   const told = await post("/console/login", given);
   localStorage.setItem(KEY, told.key);
-  localStorage.setItem(WHO, told.role === "reader" ? `${told.actor} (reads only)` : told.actor);
-  return told;
 }
+
+export async function readSession() { me = await get("/console/login"); }
 
 /** What the provider of OpenID Connect is called; empty where none is set up. */
 export const openIdLabel = () => get("/console/openid").then((told) => told.label ?? "", () => "");
@@ -117,11 +119,9 @@ export async function pages(at, query, most = 2_000) {
   return items;
 }
 
-/** The events of a stream as they happen: `each({kind, data})`, until it has ended or the signal says stop.
-    `opened` is called once it is open: from then on nothing is missed. */
-export async function follow(at, query, each, signal, opened) {
+/** The events of a stream as they happen: `each({kind, data})`, until it has ended or the signal says stop. */
+export async function follow(at, query, each, signal) {
   const answer = await send("GET", at, { query, signal, accept: "text/event-stream" });
-  opened?.();
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {

@@ -5,19 +5,17 @@ import { button, fill, h, number, problemText, said } from "./dom.js";
 import { listen } from "./live.js";
 import { loginView, takeReturned } from "./login.js";
 
+// Each with what it asks for first: who may not ask for it is not led there.
 const VIEWS = [
-  ["inbox", "Inbox", () => import("./inbox.js")],
-  ["memory", "Memory", () => import("./memory.js")],
-  ["sessions", "Sessions", () => import("./sessions.js")],
-  ["skills", "Skills", () => import("./skills.js")],
-  ["policy", "Policy", () => import("./policy.js")],
-  ["overview", "Overview", () => import("./overview.js")],
+  ["inbox", "Inbox", () => import("./inbox.js"), "inbox"],
+  ["memory", "Memory", () => import("./memory.js"), "list_records"],
+  ["sessions", "Sessions", () => import("./sessions.js"), "list_sessions"],
+  ["skills", "Skills", () => import("./skills.js"), "list_suggestions"],
+  ["policy", "Policy", () => import("./policy.js"), "get_policy"],
+  ["overview", "Overview", () => import("./overview.js"), "status"],
 ];
-// After something was done, however much it was; and where nothing is heard.
-const COUNT_SOON_MS = 1_000;
-const COUNT_MS = 15_000;
 const app = document.getElementById("app");
-let main, status, waiting, current, counting, stopListening, drawn = 0;
+let main, status, waiting, current, stopListening, drawn = 0;
 
 export function tell(text, kind = "good") {
   const note = h("div", { class: `note ${kind}` }, h("span", {}, text), button("×", () => note.remove(), { "aria-label": "Close" }));
@@ -42,6 +40,9 @@ export async function attempt(act, done) {
   }
 }
 
+/** The button of an operation, for whoever may ask for it. */
+export const offer = (operation, ...about) => (api.session.may(operation) ? button(...about) : null);
+
 /** Ask before what cannot be undone; what it would do stands in the question. */
 export function confirm(title, inside, word, kind = "danger") {
   return new Promise((resolve) => {
@@ -61,28 +62,24 @@ export const link = (text, ...segments) => h("a", { href: `#/${segments.map(enco
 export async function countWaiting() {
   if (!api.session.isOpen || !waiting) return null;
   const page = await api.get("/v1/inbox", { limit: 1 }).catch(() => null);
-  if (page && waiting) {
-    const count = Object.values(page.counts).reduce((sum, each) => sum + each, 0);
-    waiting.textContent = count ? number(count) : "";
-    waiting.setAttribute("aria-label", `${count} waiting`);
-    document.title = count ? `(${number(count)}) Runlore` : "Runlore";
-    current?.counted?.(page.counts);
-  }
+  if (page) showWaiting(page.counts);
   return page;
 }
 
-/** In a moment, once for all that is heard of until then. A page that nobody sees counts when it is seen. */
-function countSoon() {
-  counting ??= setTimeout(() => { counting = undefined; countSeen(); }, COUNT_SOON_MS);
+function showWaiting(counts) {
+  if (!waiting) return;
+  const count = Object.values(counts).reduce((sum, each) => sum + each, 0);
+  waiting.textContent = count ? number(count) : "";
+  waiting.setAttribute("aria-label", `${count} waiting`);
+  document.title = count ? `(${number(count)}) Runlore` : "Runlore";
+  current?.counted?.(counts);
 }
-
-const countSeen = () => { if (document.visibilityState === "visible") countWaiting(); };
 
 function frame() {
   waiting = h("span", { class: "count" });
   status = h("div", { class: "status", role: "status", "aria-live": "polite" });
   main = h("main", { id: "main", tabindex: "-1" });
-  const links = VIEWS.map(([name, title]) => h("a", { href: `#/${name}`, "data-view": name }, title, name === "inbox" ? waiting : null));
+  const links = VIEWS.filter(([, , , needed]) => api.session.may(needed)).map(([name, title]) => h("a", { href: `#/${name}`, "data-view": name }, title, name === "inbox" ? waiting : null));
   fill(app, 
     h("header", { class: "bar" },
       h("a", { class: "brand", href: "#/inbox" }, "Runlore"),
@@ -94,7 +91,7 @@ function frame() {
     h("div", { class: "gone", role: "alert", hidden: true }, "The daemon does not answer. This page goes on when it is back."),
     main, status);
   countWaiting();
-  stopListening = listen(countSoon);
+  stopListening = listen(showWaiting);
 }
 
 async function leave() {
@@ -173,12 +170,16 @@ function start() {
   // It is good once; neither the address line nor the history keeps it.
   if (code) history.replaceState(null, "", "/");
   const returned = takeReturned();
-  if (api.session.isOpen && !code && !returned) {
-    frame();
-    draw();
-    return;
+  if (api.session.isOpen && !code && !returned) enter();
+  else loginView(app, { code, returned }, enter);
+}
+
+async function enter() {
+  try { await api.readSession(); } catch (problem) {
+    if (problem.status === 401) { api.session.forget(); start(); return; }
   }
-  loginView(app, { code, returned }, () => { frame(); draw(); });
+  frame();
+  draw();
 }
 
 const gone = (isHidden) => { const bar = app.querySelector(".gone"); if (bar) bar.hidden = isHidden; };
@@ -189,8 +190,6 @@ api.on("back", async () => {
   if (main?.isConnected && !isTyping(document.activeElement)) await draw();
   gone(!api.isGone());
 });
-setInterval(countSeen, COUNT_MS);
-document.addEventListener("visibilitychange", countSeen);
 // While the daemon is away it is asked more often, so that a page goes on soon after it is back.
 setInterval(() => { if (!(app.querySelector(".gone")?.hidden ?? true)) countWaiting(); }, 2_000);
 start();

@@ -22,26 +22,28 @@ const KEYS = {
   y: ["confirm", "replace", "verify", "save", "approve", "retry", "answer"],
   a: ["standing"], b: ["both_hold"], n: ["reject", "revoke", "skip", "deny"], e: ["edit"],
 };
+// What each is called, what happens next, and the operation that it asks for.
 const ACTS = {
-  confirm: ["Use it", "It is in use, and prompts that it bears on get it from the next input on."],
-  standing: ["Use it in every prompt", "Every prompt of its scope begins with it."],
-  edit: ["Change it and use it", "The text as you change it is in use; the one that was proposed stays in its history."],
-  replace: ["Replace the old one", "The new one is in use, and the old one is kept as replaced."],
-  both_hold: ["Both hold", "Both are in use from now on, and are not told to contradict each other again."],
-  reject: ["Turn it down", "It is removed and stays in the history. To have it again, somebody has to say it again."],
-  verify: ["Keep it", "It stays in use, on your word."],
-  revoke: ["Take it back", "No prompt gets it any more, and what was promoted from it is revoked."],
-  save: ["Save it as a skill", "It is a skill from now on, and its procedure is decided with it."],
-  skip: ["Skip it", "It is not suggested again under any name."],
-  approve: ["Allow it", "The agent goes on at once."],
-  answer: ["Answer", "The agent goes on at once, with your answer."],
-  deny: ["Deny it", "The agent is told at once, and goes on without it."],
-  retry: ["Try again", "The job runs again."],
+  confirm: ["Use it", "It is in use, and prompts that it bears on get it from the next input on.", "confirm"],
+  standing: ["Use it in every prompt", "Every prompt of its scope begins with it.", "confirm"],
+  edit: ["Change it and use it", "The text as you change it is in use; the one that was proposed stays in its history.", "confirm"],
+  replace: ["Replace the old one", "The new one is in use, and the old one is kept as replaced.", "confirm"],
+  both_hold: ["Both hold", "Both are in use from now on, and are not told to contradict each other again.", "confirm"],
+  reject: ["Turn it down", "It is removed and stays in the history. To have it again, somebody has to say it again.", "reject"],
+  verify: ["Keep it", "It stays in use, on your word.", "verify"],
+  revoke: ["Take it back", "No prompt gets it any more, and what was promoted from it is revoked.", "revoke"],
+  save: ["Save it as a skill", "It is a skill from now on, and its procedure is decided with it.", "save_skill"],
+  skip: ["Skip it", "It is not suggested again under any name.", "skip_suggestion"],
+  approve: ["Allow it", "The agent goes on at once.", "decide_approval"],
+  answer: ["Answer", "The agent goes on at once, with your answer.", "decide_approval"],
+  deny: ["Deny it", "The agent is told at once, and goes on without it.", "decide_approval"],
+  retry: ["Try again", "The job runs again.", "retry_job"],
 };
 const AT_ONCE = new Set(["approve", "answer", "deny"]);
 const REFUSING = new Set(KEYS.n);
+const sum = (counts) => Object.values(counts).reduce((total, count) => total + count, 0);
 const isRecord = (item) => !["approval", "suggestion", "dead_letter"].includes(item.kind);
-const actOf = (key, item) => KEYS[key]?.find((act) => item.acts.includes(act));
+const actOf = (key, item) => KEYS[key]?.find((act) => item.acts.includes(act) && api.session.may(ACTS[act][2]));
 
 export async function show(place, [wanted]) {
   const inbox = new Inbox(place);
@@ -51,6 +53,7 @@ export async function show(place, [wanted]) {
 
 class Inbox {
   constructor(place) {
+    this.decides = api.session.may("confirm");
     this.kind = "";
     this.items = [];
     this.selected = new Set();
@@ -67,7 +70,7 @@ class Inbox {
     fill(place, 
       h("div", { class: "side" },
         h("div", { class: "head" }, this.title, this.filters,
-          h("div", { class: "row" }, h("label", { class: "check" }, this.all, " Select all shown"), this.fresh), this.batch),
+          h("div", { class: "row" }, h("label", { class: "check", hidden: !this.decides }, this.all, " Select all shown"), this.fresh), this.batch),
         this.list, this.more),
       this.detail, this.bar);
     this.observer = new IntersectionObserver((seen) => { if (seen.some((each) => each.isIntersecting)) this.readMore(); });
@@ -83,6 +86,7 @@ class Inbox {
     this.fresh.hidden = true;
     this.add(page);
     this.counts = page.counts;
+    this.added = 0;
     this.showCounts();
     this.showBatch();
     const find = () => this.items.find((each) => each.id === wanted);
@@ -111,7 +115,7 @@ class Inbox {
   }
 
   row(item) {
-    const box = h("input", { type: "checkbox", "aria-label": "Select", onchange: () => this.select(item, box.checked) });
+    const box = h("input", { type: "checkbox", "aria-label": "Select", hidden: !this.decides, onchange: () => this.select(item, box.checked) });
     const open = h("button", { type: "button", class: "item", onclick: () => this.open(item, true) },
       h("span", { class: "top" }, badge(KINDS[item.kind][0], item.kind), item.outside.length ? badge("from outside", "taint") : null),
       h("span", { class: "title" }, said(item.title, { max: 300 })), h("span", { class: "why" }, said(item.why, { max: 200 })));
@@ -120,23 +124,26 @@ class Inbox {
     return row;
   }
 
+  /** How much waits was counted anew. What came is offered: nobody's list changes while they read it. */
   counted(counts) {
     if (!this.counts) return;
-    const sum = (each) => Object.values(each).reduce((total, count) => total + count, 0);
-    const added = sum(counts) - sum(this.counts);
-    if (added > 0 && !this.item && !this.pending) this.read().catch(tellProblem);
-    else if (added > 0 || counts.approval > this.counts.approval) {
-      this.fresh.textContent = `${plural(Math.max(added, 1), "new one")}: show`;
-      this.fresh.hidden = false;
-    }
+    const added = Math.max(sum(counts) - sum(this.counts), counts.approval - this.counts.approval, 0);
+    this.counts = counts;
+    this.showCounts();
+    if (!added) return;
+    this.added += added;
+    if (!this.item && !this.pending) { this.read().catch(tellProblem); return; }
+    this.fresh.textContent = `${plural(this.added, "new one")}: show`;
+    this.fresh.hidden = false;
   }
 
   showCounts() {
-    const sum = Object.values(this.counts).reduce((total, count) => total + count, 0);
+    const had = this.filters.contains(document.activeElement);
     const chip = (kind, text, count) => button(`${text} ${number(count)}`, () => { this.kind = kind; this.read().catch(tellProblem); },
       { class: "chip", "aria-pressed": this.kind === kind ? "true" : "false" });
-    fill(this.filters, chip("", "All", sum),
-      ...Object.entries(KINDS).filter(([kind]) => this.counts[kind]).map(([kind, [one, many]]) => chip(kind, this.counts[kind] === 1 ? one : many, this.counts[kind])));
+    fill(this.filters, chip("", "All", sum(this.counts)),
+      ...Object.entries(KINDS).filter(([kind]) => this.counts[kind] || this.kind === kind).map(([kind, [one, many]]) => chip(kind, this.counts[kind] === 1 ? one : many, this.counts[kind])));
+    if (had) this.filters.querySelector("[aria-pressed=true]").focus();
   }
 
   showNothing() {
@@ -183,16 +190,16 @@ class Inbox {
     this.hasRead = h("input", { type: "checkbox" });
     return h("div", { class: "outside" }, h("b", {}, "Words from outside may be in it."),
       h("ul", {}, item.outside.map((each) => h("li", {}, said(each)))),
-      h("label", { class: "check" }, this.hasRead, " I have read it"));
+      this.decides ? h("label", { class: "check" }, this.hasRead, " I have read it") : null);
   }
 
   acts(item) {
     const rows = Object.keys(KEYS).flatMap((key) => {
       const act = actOf(key, item);
-      return act ? [h("li", {}, button([h("kbd", { "aria-hidden": "true" }, key), ACTS[act][0]].map((each) => each), () => this.answer(act), { class: REFUSING.has(act) ? "" : key === "y" ? "first" : "" }), h("p", {}, ACTS[act][1]))] : [];
+      return act ? [h("li", {}, button([h("kbd", { "aria-hidden": "true" }, key), ACTS[act][0]], () => this.answer(act), { class: REFUSING.has(act) ? "" : key === "y" ? "first" : "" }), h("p", {}, ACTS[act][1]))] : [];
     });
     this.form = h("div", { class: "edit", hidden: true });
-    return h("div", {}, h("h3", { class: "visually-hidden" }, "Your answer"), h("ul", { class: "answers" }, rows,
+    return h("div", {}, h("h3", { class: "visually-hidden" }, "Your answer"), rows.length ? null : empty("You may look at it. An operator decides."), h("ul", { class: "answers" }, rows,
       h("li", {}, button([h("kbd", { "aria-hidden": "true" }, "s"), "Later"], () => this.later(), { class: "quiet" }), h("p", {}, "It goes on waiting."))), this.form);
   }
 
@@ -334,7 +341,7 @@ class Inbox {
       tellProblem(problem, problem.status === 409 || problem.status === 412 ? "Somebody else was here: " : "Not done: ");
       if (problem.status !== 404 && problem.status !== 409 && !this.items.includes(item)) this.putBack(item, pending.place);
     }
-    await this.recount();
+    await countWaiting();
   }
 
   async carryOutBatch(pending) {
@@ -353,12 +360,7 @@ class Inbox {
     await Promise.all(Array.from({ length: BATCH_AT_ONCE }, work));
     for (const [item] of failed) this.putBack(item, 0);
     if (failed.length) tellProblem(failed[0][1], `${number(done)} done, ${number(failed.length)} not: `);
-    await this.recount();
-  }
-
-  async recount() {
-    const page = await countWaiting();
-    if (page) { this.counts = page.counts; this.fresh.hidden = true; this.showCounts(); }
+    await countWaiting();
   }
 
   async leave(more) {
@@ -429,7 +431,7 @@ class Inbox {
     if (key === "j" || key === "k") this.move(key === "j" ? 1 : -1);
     else if (key === "u") this.undo();
     else if (key === "s") this.later();
-    else if (key === "x" && this.item) {
+    else if (key === "x" && this.item && this.decides) {
       const { box } = this.rows.get(this.item.id);
       box.checked = !box.checked;
       this.select(this.item, box.checked);

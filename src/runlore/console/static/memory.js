@@ -1,7 +1,7 @@
 // Memory: what is stored, how it was found, and of each record how it came to be and what it was used for.
 
 import * as api from "./api.js";
-import { attempt, confirm, go, link, tellProblem } from "./app.js";
+import { attempt, confirm, go, link, offer, tellProblem } from "./app.js";
 import { badge, button, choice, empty, facts, field, fill, fold, h, json, number, panel, plural, said, scopeText, table, when, words } from "./dom.js";
 
 const LAYERS = [["", "all that prompts use"], ["profile", "profile"], ["semantic", "semantic"], ["procedural", "procedural"], ["episodic", "episodic"], ["working", "working"]];
@@ -113,13 +113,13 @@ function about(record) {
 
 function acts(record, draw) {
   const id = record.record_id;
-  const act = (name, at, body, done) => button(name, async () => { if (await attempt(() => api.post(at, body), done)) draw(); });
+  const act = (operation, name, at, body, done) => offer(operation, name, async () => { if (await attempt(() => api.post(at, body), done)) draw(); });
   const revision = { expected_revision: record.revision };
   return h("div", { class: "acts" },
     record.state === "constrained" ? link("Decide in the inbox", "inbox", id) : null,
-    record.state === "active" && record.layer !== "working" ? act("Take it back", api.path("memory", "records", id, "rollback"), { ...revision, restore_sources: true }, "Taken back; what it had replaced is in use again.") : null,
-    record.state === "superseded" ? act("Use it again", api.path("memory", "records", id, "restore"), revision, "In use again.") : null,
-    button("Forget it…", () => forget(id), { class: "danger" }));
+    record.state === "active" && record.layer !== "working" ? act("rollback", "Take it back", api.path("memory", "records", id, "rollback"), { ...revision, restore_sources: true }, "Taken back; what it had replaced is in use again.") : null,
+    record.state === "superseded" ? act("restore", "Use it again", api.path("memory", "records", id, "restore"), revision, "In use again.") : null,
+    offer("forget", "Forget it…", () => forget(id), { class: "danger" }));
 }
 
 /** What would be erased is shown before anything is. */

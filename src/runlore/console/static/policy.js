@@ -1,7 +1,7 @@
 // The policies: each field with what it means, what it would do before it does it, and every version that was.
 
 import * as api from "./api.js";
-import { attempt, link, tell, tellProblem } from "./app.js";
+import { attempt, link, offer, tell, tellProblem } from "./app.js";
 import { badge, button, empty, field, fill, fold, h, panel, plural, prose, said, table, when, words } from "./dom.js";
 import { lines } from "./skills.js";
 
@@ -18,7 +18,9 @@ export async function show(place, [name = "learning"]) {
 async function edit(body, name) {
   const at = api.path("policies", name);
   const [told, history, schemas] = await Promise.all([api.get(at), api.get(`${at}/history`), fetch("/console/policies.schema.json").then((answer) => answer.json())]);
+  const mayPut = api.session.may("put_policy");
   const form = new Form(told.policy, schemas[name]);
+  for (const each of form.fields) each.control.disabled = !mayPut;
   const trial = h("div", { "aria-live": "polite" });
   const read = () => {
     form.clear();
@@ -43,12 +45,12 @@ async function edit(body, name) {
   const text = (policy) => JSON.stringify(policy, null, 2);
   fill(body, h("p", { class: "none" }, `Revision ${told.revision}`, told.updated_at ? [", by ", said(told.actor), " on ", when(told.updated_at)] : ", the default"),
     h("form", { class: "panel policyform", onsubmit: (event) => { event.preventDefault(); save(); } }, form.element,
-      h("div", { class: "acts" }, h("button", { type: "submit", class: "first" }, "Put it in force"), name === "learning" ? button("What would it do?", tryIt) : null)),
+      h("div", { class: "acts" }, mayPut ? h("button", { type: "submit", class: "first" }, "Put it in force") : empty("An operator who is not limited to some scopes may change it."), name === "learning" ? offer("test_policy", "What would it do?", tryIt) : null)),
     trial,
     history.items.length ? panel("History", history.items.map((each, index) => {
       const before = history.items[index + 1];
       return h("div", { class: "section" }, h("div", { class: "row" }, h("span", {}, h("b", {}, `Revision ${each.revision}`), " by ", said(each.actor), " on ", when(each.updated_at)),
-        each.revision === told.revision ? badge("in force") : button("Go back to it", () => back(each.revision))),
+        each.revision === told.revision ? badge("in force") : offer("rollback_policy", "Go back to it", () => back(each.revision))),
       before ? fold(`What it changed`, h("div", { class: "beside" }, h("pre", { tabindex: "0" }, lines(text(before.policy), text(each.policy), "removed")), h("pre", { tabindex: "0" }, lines(text(each.policy), text(before.policy), "added")))) : null);
     })) : empty("It has never been changed."));
 }

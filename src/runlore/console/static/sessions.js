@@ -1,7 +1,7 @@
 // Sessions: what happened in a run as it happens, what its prompt was given and what not, and what it asks.
 
 import * as api from "./api.js";
-import { attempt, link, tellProblem } from "./app.js";
+import { attempt, link, offer, tellProblem } from "./app.js";
 import { badge, button, empty, facts, field, fill, fold, h, json, number, panel, plural, said, table, when, words } from "./dom.js";
 import { forget } from "./memory.js";
 
@@ -39,7 +39,7 @@ async function showSession(place, id) {
     h("div", { class: "grid" },
       panel("Runs", runs.items.length ? table(["Asked", "Status", "When"], runs.items.map((each) => [link(each.request.slice(0, 140) || each.run_id, "sessions", id, each.run_id), status(each), when(each.opened_at)])) : empty("No run yet.")),
       preview(id)),
-    h("div", { class: "acts" }, button("Forget this session…", () => forget(id), { class: "danger" })));
+    h("div", { class: "acts" }, offer("forget", "Forget this session…", () => forget(id), { class: "danger" })));
 }
 
 const status = (run) => badge(words(run.status), run.status === "failed" ? "bad" : run.status.startsWith("waiting") ? "warn" : "plain");
@@ -91,7 +91,7 @@ async function showRun(place, id) {
   const live = h("pre", { class: "live", hidden: true });
   const asks = h("div", { "aria-live": "assertive" });
   const following = new AbortController();
-  const outcome = (word) => button(`It went ${word}`, () => attempt(() => api.post(api.path("runs", id, "outcome"), { outcome: word }), "Noted."));
+  const outcome = (text, word) => offer("say_outcome", text, () => attempt(() => api.post(api.path("runs", id, "outcome"), { outcome: word }), "Noted."));
   const isOver = () => Boolean(run.finished_at);
   fill(place, h("p", {}, link("← the session", "sessions", run.session_id)), h("h1", {}, said(run.request.slice(0, 300) || run.run_id)),
     h("p", { class: "badges" }, state, run.agent ? badge(run.agent, "plain") : null, run.model ? badge(run.model, "plain") : null, run.imported ? badge("imported", "plain") : null),
@@ -100,8 +100,8 @@ async function showRun(place, id) {
     h("div", { class: "grid" },
       panel("What happened", events.length ? line : [line, empty("Its journal is empty.")], live),
       panel("What its prompt was given", given(receipt))),
-    h("div", { class: "acts" }, isOver() ? [outcome("good"), outcome("bad")] : run.executor ? button("Stop it", () => attempt(() => api.post(api.path("runs", id, "cancel")), "It stops.")) : null,
-      button("Forget this run…", () => forget(id), { class: "danger" })));
+    h("div", { class: "acts" }, isOver() ? [outcome("It went well", "good"), outcome("It went badly", "bad")] : run.executor ? offer("cancel_run", "Stop it", () => attempt(() => api.post(api.path("runs", id, "cancel")), "It stops.")) : null,
+      offer("forget", "Forget this run…", () => forget(id), { class: "danger" })));
   const shown = new Map();
   // A question that is on the page stays as it is: somebody may be writing the answer.
   const showAsks = async () => {
@@ -134,9 +134,9 @@ function approval(asked, draw) {
   const isQuestion = Boolean(asked.question);
   return h("section", { class: "panel asked" }, h("h2", {}, isQuestion ? said(asked.question, { lines: true }) : ["It asks to call ", said(asked.tool)]),
     asked.why ? h("p", { class: "why" }, said(asked.why)) : null, Object.keys(asked.arguments).length ? json(asked.arguments) : null,
-    field(isQuestion ? "Your answer" : "Why not (the agent is told)", answer),
-    h("div", { class: "acts" }, isQuestion ? button("Answer", say(() => ({ answer: answer.value }), "Answered."), { class: "first" })
-      : [button("Allow it", say(() => ({ approve: true }), "Allowed."), { class: "first" }), button("Deny it", say(() => ({ approve: false, ...(answer.value ? { answer: answer.value } : {}) }), "Denied."))]));
+    api.session.may("decide_approval") ? field(isQuestion ? "Your answer" : "Why not (the agent is told)", answer) : null,
+    h("div", { class: "acts" }, isQuestion ? offer("decide_approval", "Answer", say(() => ({ answer: answer.value }), "Answered."), { class: "first" })
+      : [offer("decide_approval", "Allow it", say(() => ({ approve: true }), "Allowed."), { class: "first" }), offer("decide_approval", "Deny it", say(() => ({ approve: false, ...(answer.value ? { answer: answer.value } : {}) }), "Denied."))]));
 }
 
 function given({ receipt, sections }) {

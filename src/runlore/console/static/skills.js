@@ -1,7 +1,7 @@
 // Skills: what sessions suggest, what is kept and how it fares, and the way of a procedure to a skill.
 
 import * as api from "./api.js";
-import { attempt, confirm, link } from "./app.js";
+import { attempt, confirm, link, offer } from "./app.js";
 import { badge, button, choice, empty, facts, field, fill, fold, h, json, number, panel, plural, said, table, when, words } from "./dom.js";
 import { suggestionCard } from "./suggestions.js";
 
@@ -21,20 +21,20 @@ export async function show(place, [tab = "suggestions", name]) {
 async function suggestions(body) {
   const waiting = await api.get("/v1/skill-suggestions", { limit: 50 });
   const skipped = await api.get("/v1/skill-suggestions", { state: "skipped", limit: 50 });
-  const act = (name, at, given, done, kind) => button(name, async () => { if (await attempt(() => api.post(at, given), done)) suggestions(body); }, { class: kind ?? "" });
+  const act = (operation, name, at, given, done) => offer(operation, name, async () => { if (await attempt(() => api.post(at, given), done)) suggestions(body); });
   const card = (told) => {
     const isOutside = told.provenance.untrusted || told.provenance.needs_review;
     const read = h("input", { type: "checkbox" });
-    const save = button("Save it as a skill", async () => {
+    const save = offer("save_skill", "Save it as a skill", async () => {
       if (isOutside && !read.checked) { read.focus(); return; }
       if (await attempt(() => api.post(api.path("skill-suggestions", told.suggestion_id, "save"), { accept_untrusted: read.checked, expected_revision: told.revision }), "Saved.")) suggestions(body);
     }, { class: "first" });
     return h("article", { class: "card" }, suggestionCard(told, { titled: true }),
-      isOutside ? h("label", { class: "check" }, read, " I have read it; it comes from outside") : null,
-      h("div", { class: "acts" }, save, act("Skip it", api.path("skill-suggestions", told.suggestion_id, "skip"), {}, "Skipped; it is not suggested again.")));
+      isOutside && save ? h("label", { class: "check" }, read, " I have read it; it comes from outside") : null,
+      h("div", { class: "acts" }, save, act("skip_suggestion", "Skip it", api.path("skill-suggestions", told.suggestion_id, "skip"), {}, "Skipped; it is not suggested again.")));
   };
   fill(body, waiting.items.length ? waiting.items.map(card) : empty("No suggestion waits. `runlore learn` looks for more."),
-    skipped.items.length ? fold(`Skipped: ${plural(skipped.items.length, "suggestion")}`, h("ul", { class: "plain" }, skipped.items.map((each) => h("li", { class: "row" }, said(each.name), act("Suggest it again", api.path("skill-suggestions", each.suggestion_id, "reset"), {}, "It waits again."))))) : null);
+    skipped.items.length ? fold(`Skipped: ${plural(skipped.items.length, "suggestion")}`, h("ul", { class: "plain" }, skipped.items.map((each) => h("li", { class: "row" }, said(each.name), act("reset_suggestion", "Suggest it again", api.path("skill-suggestions", each.suggestion_id, "reset"), {}, "It waits again."))))) : null);
 }
 
 // Library ---------------------------------------------------------------------------------------------------
@@ -54,14 +54,14 @@ async function skill(body, name) {
   // A deleted one is known by its id alone.
   const at = api.path("skills", told.skill_id);
   const log = await api.get("/v1/skill-log", { name: told.name, limit: 30 });
-  const act = (text, run, done, kind) => button(text, async () => { if (await attempt(run, done)) skill(body, told.skill_id); }, { class: kind ?? "" });
+  const act = (operation, text, run, done, kind) => offer(operation, text, async () => { if (await attempt(run, done)) skill(body, told.skill_id); }, { class: kind ?? "" });
   fill(body, h("p", {}, link("← Library", "skills", "library")), h("h2", { class: "name" }, said(told.name)), h("p", {}, said(told.description)),
     facts([["State", badge(told.state, told.state === "active" ? "" : "plain")], ["From", words(told.origin)], ["Quality", told.quality], ["Version", said(told.version)], ["Used", plural(told.usage.times, "time")],
       ["How that went", told.usage.times ? `${told.usage.succeeded} well, ${told.usage.failed} not` : "-"], ["Topics", said(told.topics.join(", "))], ["From outside", told.provenance.sources.length ? said(told.provenance.sources.join(", ")) : null]]),
     h("div", { class: "acts" },
-      told.provenance.needs_review ? act("I have read it: accept it", () => api.post(`${at}/accept`), "Accepted.", "first")
-        : told.state === "active" && told.quality === "draft" ? act("Accept it", () => api.post(`${at}/accept`), "Accepted.") : null,
-      told.state === "active" ? act("Delete it", () => api.remove(at), "Deleted; it can be restored.", "danger") : act("Restore it", () => api.post(`${at}/restore`), "Restored.")),
+      told.provenance.needs_review ? act("accept_skill", "I have read it: accept it", () => api.post(`${at}/accept`), "Accepted.", "first")
+        : told.state === "active" && told.quality === "draft" ? act("accept_skill", "Accept it", () => api.post(`${at}/accept`), "Accepted.") : null,
+      told.state === "active" ? act("delete_skill", "Delete it", () => api.remove(at), "Deleted; it can be restored.", "danger") : act("restore_skill", "Restore it", () => api.post(`${at}/restore`), "Restored.")),
     h("div", { class: "grid" }, panel("What agents read", h("pre", { tabindex: "0" }, said(told.body || told.text, { lines: true }))),
       panel("What happened to it", h("ol", { class: "timeline" }, log.items.map((each) => h("li", {}, h("b", {}, words(each.kind)), " ", h("span", { class: "where" }, "by ", said(each.actor), " · ", when(each.at)), each.reason ? h("p", {}, said(each.reason)) : null))))));
 }
@@ -101,8 +101,8 @@ async function promoted(body, name) {
   fill(body, h("p", {}, link("← Rollout", "skills", "rollout")), h("h2", { class: "name" }, said(told.skill_name), " ", badge(told.status, told.status === "revoked" ? "bad" : "")), h("p", {}, said(told.description)),
     facts([["From", link(told.source_record_id, "memory", told.source_record_id)], ["Version", said(told.version)], ["Fingerprint", h("code", {}, told.definition_fingerprint.slice(0, 16))],
       ["Tried", tally(successes(told, "verification"))], ["Canary", told.status === "canary" || successes(told, "canary").length ? `${tally(successes(told, "canary"))}, ${told.canary.share} % of sessions and ${plural(told.canary.sessions.length, "named one")}` : null], ["Why revoked", told.revoked_reason ? said(told.revoked_reason) : null]]),
-    h("div", { class: "acts" }, next ? [next === "canary" ? field("Percent of sessions that see it", share) : null, button(`On to ${next}`, advance, { class: "first" })] : null,
-      wasActive && told.status !== "active" ? button("Roll back", rollback) : null, told.status === "revoked" ? null : button("Revoke it…", revoke, { class: "danger" })),
+    h("div", { class: "acts" }, next && api.session.may("advance_promoted") ? [next === "canary" ? field("Percent of sessions that see it", share) : null, button(`On to ${next}`, advance, { class: "first" })] : null,
+      wasActive && told.status !== "active" ? offer("rollback_promoted", "Roll back", rollback) : null, told.status === "revoked" ? null : offer("revoke_promoted", "Revoke it…", revoke, { class: "danger" })),
     h("div", { class: "grid" },
       panel("Evidence", told.evidence.length ? table(["What", "Result", "Run", "When", "Counts"], told.evidence.map((each) => [each.kind, badge(each.success ? "succeeded" : "failed", each.success ? "" : "bad"), link(each.run_id.slice(0, 30), "sessions", each.session_id ?? "-", each.run_id), when(each.at), each.definition_fingerprint === told.definition_fingerprint ? "yes" : "no: other words"])) : empty("No result has been recorded.")),
       panel("What happened", h("ol", { class: "timeline" }, told.lifecycle_events.map((each) => h("li", {}, h("b", {}, words(each.event)), each.to_status ? ` to ${each.to_status} ` : " ", h("span", { class: "where" }, "by ", said(each.actor), " · ", when(each.at)), each.reason ? h("p", {}, said(each.reason)) : null)))),
@@ -134,12 +134,11 @@ export function lines(text, other, kind) {
 
 async function curation(body) {
   // A reader sees what was done.
-  const refused = (problem) => { if (problem.status !== 403) throw problem; return null; };
-  const [plan, done] = await Promise.all([api.post("/v1/skills/curate").catch(refused), api.get("/v1/skill-curations", { limit: 20 })]);
+  const [plan, done] = await Promise.all([api.session.may("curate_skills") ? api.post("/v1/skills/curate") : null, api.get("/v1/skill-curations", { limit: 20 })]);
   const told = (action) => h("li", {}, badge(words(action.kind), "plain"), " ", said(action.gone_name), action.kept_name ? [" → ", said(action.kept_name)] : "", action.reason ? h("span", { class: "where" }, " ", said(action.reason)) : null);
   const apply = async () => { if (await attempt(() => api.post("/v1/skills/curate", { apply: true }), "Done; it can be undone below.")) curation(body); };
-  const undo = (each) => button("Undo it", async () => { if (await attempt(() => api.post(api.path("skill-curations", each.curation_id, "undo")), "Undone.")) curation(body); });
+  const undo = (each) => offer("undo_curation", "Undo it", async () => { if (await attempt(() => api.post(api.path("skill-curations", each.curation_id, "undo")), "Undone.")) curation(body); });
   fill(body, plan ? panel("What would be tidied up", plan.actions.length ? [h("ul", { class: "plain" }, plan.actions.map(told)), h("div", { class: "acts" }, button("Do it", apply, { class: "first" }))] : empty("Nothing: no skills are alike, and none has gone unused for long.")) : null,
-    plan && !done.items.length ? null : panel("What was done", done.items.map((each) => h("div", { class: "section" }, h("p", { class: "row" }, h("span", {}, when(each.at), " by ", said(each.actor)), each.undone_at ? badge("undone", "plain") : plan ? undo(each) : null), h("ul", { class: "plain" }, each.actions.map(told)))), done.items.length ? null : empty("Nothing was tidied up yet.")));
+    plan && !done.items.length ? null : panel("What was done", done.items.map((each) => h("div", { class: "section" }, h("p", { class: "row" }, h("span", {}, when(each.at), " by ", said(each.actor)), each.undone_at ? badge("undone", "plain") : undo(each)), h("ul", { class: "plain" }, each.actions.map(told)))), done.items.length ? null : empty("Nothing was tidied up yet.")));
 }
 

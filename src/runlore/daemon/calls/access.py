@@ -22,21 +22,33 @@ from runlore.ports.store import Collections
 
 def require_role(caller: Caller, operation: str) -> None:
     """Refuse an operation that is not for this caller's role, or not for one that is limited to scopes."""
+    denial = _why_not(caller, operation)
+    if denial is not None:
+        raise denial
+
+
+def callable_operations(caller: Caller) -> list[str]:
+    """The operations that are for this caller."""
+    return [name for name in OPERATIONS if _why_not(caller, name) is None]
+
+
+def _why_not(caller: Caller, operation: str) -> Denied | None:
     declared = OPERATIONS[operation]
     allowed = declared.roles
     if caller.role not in allowed:
         named = " or ".join(sorted(allowed))
-        raise Denied(
+        return Denied(
             f"{operation} is for the role {named}; {caller.actor} has the role {caller.role}",
             code="role.denied",
             hint=f"use a token of the role {named}",
         )
     if declared.unlimited and caller.scopes is not None:
-        raise Denied(
+        return Denied(
             f"{operation} concerns everything, and the token of {caller.actor} is limited to some scopes",
             code="scope.denied",
             hint="use a token without a limit",
         )
+    return None
 
 
 def readable_scopes(

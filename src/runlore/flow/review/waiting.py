@@ -1,7 +1,7 @@
 """Everything that waits for a person, in one list: what runs ask, records to decide on, suggested skills and
 jobs that were given up. Each thing is there once, under one kind, and the counts are those of the list."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -106,16 +106,26 @@ class Inbox:
         escalated = sum(item.record.policy_decision in _ESCALATED for item in clashing)
         all_escalated = self._records.count_lines(replace(self._where, decisions=_ESCALATED))
         everything = self._records.count_lines(self._where)
-        suggested = self._collections.suggestions.count() if self._sees_all else {}
         return {
             InboxKind.APPROVAL: len(self._approvals),
             InboxKind.CONFLICT: len(self._clashes),
             InboxKind.ESCALATION: len(self._held_alone) + all_escalated - escalated,
             InboxKind.REVALIDATION: len(self._standing[1]),
             InboxKind.CANDIDATE: everything - all_escalated - (len(clashing) - escalated),
-            InboxKind.SUGGESTION: suggested.get(SuggestionState.WAITING, 0),
-            InboxKind.DEAD_LETTER: count_dead(self._collections) if self._sees_all else 0,
+            InboxKind.SUGGESTION: self._count_suggestions(),
+            InboxKind.DEAD_LETTER: self._count_dead(),
         }
+
+    def mark(self) -> Hashable:
+        """Cheaper than the counts, and another one whenever something was done that may change them."""
+        return self._records.position(), len(self._approvals), self._count_suggestions(), self._count_dead()
+
+    def _count_suggestions(self) -> int:
+        counted = self._collections.suggestions.count() if self._sees_all else {}
+        return counted.get(SuggestionState.WAITING, 0)
+
+    def _count_dead(self) -> int:
+        return count_dead(self._collections) if self._sees_all else 0
 
     @property
     def _parts(self) -> tuple[_Part, ...]:
@@ -222,7 +232,7 @@ class Inbox:
                 yield ListedItem(place, _suggestion_item(each))
 
     def _list_dead(self, after: _Place | None) -> Iterator[ListedItem]:
-        limit = count_dead(self._collections) if self._sees_all else 0
+        limit = self._count_dead()
         jobs = self._collections.jobs.list(_DEAD, limit=limit) if limit else ()
         return _in_time(((job.created_at, _job_item(job)) for job in jobs), after)
 

@@ -242,7 +242,14 @@ class ForgetAnswer:
 class ReviewOperations(Protocol):
     """What waits for review, and the decisions on it."""
 
-    @Operation("GET /v1/inbox", OVERSEERS)
+    @Operation(
+        Route(
+            "GET /v1/inbox",
+            text="All that waits for a person, in one list; or as `Accept` asks for it (`text/event-stream`)"
+            " how much of each kind there is, now and whenever that changes.",
+        ),
+        OVERSEERS,
+    )
     def inbox(self, request: InboxRequest) -> InboxPage:
         """All that waits for a person, in one list: approvals, conflicts, escalations, revalidations,
         candidates, suggestions and dead letters."""
