@@ -88,6 +88,15 @@ def home(clean_home: Path) -> Iterator[Path]:
         Runlore(clean_home / name).forked("down")
 
 
+def note_installed(home: Path) -> None:
+    """Where there is a plugin, opencode waits for npm to install a package for it, or for a lock of its own
+    last start that did. It has been installed, says this."""
+    folder = home / ".config" / "opencode"
+    (folder / "node_modules").mkdir()
+    wanted = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+    (folder / "package-lock.json").write_text(json.dumps(wanted))
+
+
 def files_of(home: Path) -> dict[str, bytes]:
     """The settings of the agents."""
     names = (*(name for name, _ in SETTINGS.values()), ".claude.json", ".codex/hooks.json")
@@ -99,7 +108,8 @@ def ask(agent: str, prompt: str, home: Path, server: ModelServer) -> None:
     words = {
         "claude-code": ["claude", "-p", prompt],
         "codex": ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt],
-        "gemini": ["gemini", "-p", prompt],
+        # Without a model it asks one which to take, and asks again for a minute and a half.
+        "gemini": ["gemini", "-m", "gemini-2.5-flash", "-p", prompt],
         # What it is given as an argument it puts in quotes.
         "opencode": ["opencode", "run"],
         "copilot": ["copilot", "-p", prompt, "--allow-all-tools"],
@@ -125,8 +135,7 @@ def ask(agent: str, prompt: str, home: Path, server: ModelServer) -> None:
         cwd=home / "project",
         input=prompt.encode() if agent == "opencode" else b"",
         capture_output=True,
-        # Some take a minute of a busy machine to start.
-        timeout=4 * PATIENCE_S,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, (done.stdout[-2_000:], done.stderr[-2_000:])
@@ -179,6 +188,7 @@ def test_an_agent_is_told_what_a_person_confirmed_of_its_last_session(agent: str
         for name, settings in SETTINGS.values():
             (home / name).parent.mkdir(parents=True)
             (home / name).write_text(settings.format(url=server.base_url()))
+        note_installed(home)
         before = files_of(home)
         runlore.forked("connect", agent)
 

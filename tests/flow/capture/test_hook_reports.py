@@ -1,13 +1,18 @@
 """What hooks report and what transcripts tell is one session with one set of runs, in either order."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from runlore.agents.hooks.reports import AGENTS, HookKind
+from runlore.daemon.agents_folder import write_persona
 from runlore.daemon.app import Application
 from runlore.daemon.background.jobs import do_due_jobs
+from runlore.daemon.parts import Parts
 from runlore.domain.errors import Denied, Invalid, NotFound
+from runlore.domain.project import folder_id
 from runlore.domain.record import JsonObject, Kind
 from runlore.domain.run import MemoryState, RunStatus
 from runlore.domain.runs.journal import EventType
@@ -16,6 +21,8 @@ from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.statements.ranks import rank_of
 from runlore.ports import operations as ops
+from tests.flow.dying import Died
+from tests.flow.kill_points import Fuse, mortal
 from tests.flow.learning_acts import learning
 from tests.flow.telling import bring, call, in_session, told
 from tests.world import AGENT, OPERATOR, World
@@ -50,6 +57,12 @@ def report(
         .report_hook(ops.HookEvent(agent=agent, event=event, payload=plain, idempotency_key=key))
         .output
     )
+
+
+def import_as_anna(world: World, run: ToldRun) -> None:
+    """Read a transcript as the daemon of her state root does."""
+    user = Application(world.parts, replace(OPERATOR, persona_id=PersonaId("anna")))
+    user.import_runs(ops.RunsToImport(source="c0ffee", runs=(run,), position=None))
 
 
 def views(world: World) -> list[ops.RunView]:
@@ -124,7 +137,7 @@ def test_each_run_is_completed_by_its_own_part_of_the_transcript(world: World) -
 
 def test_a_session_that_was_read_first_goes_on_with_what_its_hooks_report(world: World) -> None:
     first, second = now(world, told("Build it", "Built"), told("Test it", "Tested"))
-    bring(world, first)
+    import_as_anna(world, first)
     world.clock.advance(seconds=3_600)
 
     report(world, "claude-code", HookKind.PROMPT, prompt="Test it")
@@ -253,18 +266,70 @@ def test_what_is_no_report_is_left_alone_and_an_unknown_agent_is_refused(sqlite_
     assert refused.value.code == "hook.agent"
 
 
-@pytest.mark.req("INT-2")
-def test_nothing_is_kept_where_capture_is_paused_and_memory_is_told_all_the_same(
-    sqlite_world: World,
-) -> None:
-    world = sqlite_world
-    learning(world, "We deploy the billing service on Fridays", scope=WORKSPACE)
+WORD = "xylophone"
+
+
+def by_folder(world: World, folder: Path) -> None:
+    world.operator.put_folder(ops.FolderChange(folder_id=folder_id(str(folder)), capture=False))
+
+
+def by_file(_world: World, folder: Path) -> None:
+    (folder / ".runlore.toml").write_text("capture = false\n")
+
+
+def by_persona(world: World, _folder: Path) -> None:
+    world.operator.put_persona(ops.PersonaChange(persona_id=PersonaId("anna"), capture=False))
+
+
+def by_pause(world: World, _folder: Path) -> None:
     world.operator.pause_capture()
 
-    output = report(world, "claude-code", HookKind.PROMPT, prompt="When do we deploy the billing service?")
 
-    assert "on Fridays" in str(output)
+@pytest.mark.req("INT-2", "CAP-7")
+@pytest.mark.parametrize("says_no", [by_folder, by_file, by_persona, by_pause])
+def test_where_people_said_no_nothing_of_a_report_is_kept_and_memory_is_told_all_the_same(
+    world: World, tmp_path: Path, says_no: Callable[[World, Path], None]
+) -> None:
+    write_persona(str(world.root), PersonaId("anna"))
+    learning(world, "We deploy the billing service on Fridays", scope=WORKSPACE)
+    says_no(world, tmp_path)
+    asked = f"When do we deploy the billing service? {WORD}"
+    for agent, found in AGENTS.items():
+        told_at = HookKind.PROMPT if HookKind.PROMPT in found.told_at else HookKind.START
+        for _ in range(2):
+            assert "on Fridays" in str(report(world, agent, told_at, prompt=asked, cwd=str(tmp_path))), agent
+            report(world, agent, HookKind.PROMPT, prompt=asked, cwd=str(tmp_path))
+        for kind in {HookKind.TOOL, HookKind.SAID, HookKind.STOP} & set(found.events.values()):
+            report(world, agent, kind, tool_name=WORD, tool_output=WORD, text=WORD, cwd=str(tmp_path))
     assert views(world) == []
+    assert WORD not in repr(world.tables())
+    assert world.files_with(WORD) == []
+
+
+@pytest.mark.req("INT-2", "RUN-1")
+@pytest.mark.parametrize("agent", ["claude-code", "copilot"])
+def test_whoever_dies_while_a_prompt_is_taken_leaves_its_session_with_the_run_or_neither(
+    agent: str, sqlite_world: World
+) -> None:
+    def prompt(parts: Parts, session: str) -> None:
+        event = next(name for name, kind in AGENTS[agent].events.items() if kind is HookKind.PROMPT)
+        caller = replace(AGENT, persona_id=PersonaId("anna"))
+        payload: JsonObject = {"session_id": session, "cwd": "/no/such/folder", "prompt": "Build it"}
+        Application(parts, caller).report_hook(
+            ops.HookEvent(agent=agent, event=event, payload=payload, idempotency_key=session)
+        )
+
+    fuse = Fuse()
+    prompt(mortal(sqlite_world.parts, fuse), "calm")
+    for point in fuse.points(1):
+        session_id = transcript_session_id(agent, f"dies-{point}")
+        with pytest.raises(Died):
+            prompt(mortal(sqlite_world.parts, Fuse(point)), f"dies-{point}")
+        sessions = {each.session_id for each in sqlite_world.operator.list_sessions(ops.PageRequest()).items}
+        runs = {view.run.session_id for view in views(sqlite_world)}
+        assert sessions == runs, fuse.passed[point]
+        prompt(sqlite_world.parts, f"dies-{point}")
+        assert len([view for view in views(sqlite_world) if view.run.session_id == session_id]) == 1
 
 
 @pytest.mark.req("SCO-2", "OPS-5", "CAP-8")
@@ -310,8 +375,7 @@ def test_what_a_persona_s_agent_makes_writes_and_hears_is_its_own_persona_s(worl
     report(world, "claude-code", HookKind.PROMPT, prompt=said)
     bring(world, *now(world, told(said, "Noted")))
     (later,) = in_session(told("Never push to main.", "Noted"), source_session="s2", at=world.clock.now())
-    user = Application(world.parts, replace(OPERATOR, persona_id=PersonaId("anna")))
-    user.import_runs(ops.RunsToImport(source="c0ffee", runs=(later,), position=None))
+    import_as_anna(world, later)
     do_due_jobs(world.parts)
 
     heard = [each for each in world.stored().values() if rank_of(each) is not None]

@@ -15,13 +15,13 @@ from runlore.agents.hooks.reports import HookedAgent, HookKind, HookReport, find
 from runlore.agents.transcripts.claude_code_lines import typed_words
 from runlore.agents.transcripts.codex import is_harness
 from runlore.daemon.agents_folder import read_persona
-from runlore.daemon.calls.access import not_found_session
+from runlore.daemon.calls.access import keeps, not_found_session
 from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
 from runlore.daemon.mining.source_reader import look_up_folder
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.runs import RunActs
 from runlore.daemon.runs.run_access import own_run_turn
-from runlore.daemon.runs.run_opening import RunOpening
+from runlore.daemon.runs.run_opening import Founding, RunOpening
 from runlore.domain import limits
 from runlore.domain.access import LOCAL_OPERATOR, Caller, Role
 from runlore.domain.errors import Conflict, Denied
@@ -67,20 +67,22 @@ class HookActs(Bound):
             return ops.HookAnswer()
         if report.kind is HookKind.PROMPT and not _own_words(agent, report.prompt):
             return ops.HookAnswer()
-        session = self._open_session(agent, report)
-        if session.ended_at is not None:
-            return ops.HookAnswer()
-        context = self._take(agent, report, session, request)
+        context = self._take(agent, report, request)
         return ops.HookAnswer(output=agent.answer(request.event, context) if context else {})
 
-    def _take(self, agent: HookedAgent, report: HookReport, session: Session, request: ops.HookEvent) -> str:
+    def _take(self, agent: HookedAgent, report: HookReport, request: ops.HookEvent) -> str:
         """Keep what is reported; the context that is answered."""
-        if agent.reader is None:
+        session, founding = self._session_of(agent, report)
+        if session.ended_at is not None:
+            return ""
+        if agent.reader is None and founding is None:
             self._journal(report, session, request)
         if report.kind is HookKind.PROMPT:
-            given = self._open_run(agent, report, session, request)
+            given = self._open_run(agent, report, request, founding)
             return given if HookKind.PROMPT in agent.told_at else ""
         if report.kind is HookKind.START:
+            if founding is not None:
+                self._make_session(founding)
             asked_before = self._last_request(session) if report.is_compacted else ""
             about = report.prompt or asked_before or os.path.basename(report.folder) or agent.title
             asked = ops.PreviewRequest(session_id=session.session_id, text=make_storable(about))
@@ -108,27 +110,36 @@ class HookActs(Bound):
     def _local_caller(self) -> Caller:
         return replace(LOCAL_OPERATOR, scopes=self.caller.scopes, persona_id=self.caller.persona_id)
 
-    def _open_session(self, agent: HookedAgent, report: HookReport) -> Session:
+    def _session_of(self, agent: HookedAgent, report: HookReport) -> tuple[Session, Founding | None]:
+        """The session of a report, and what makes it where it is not there: its first run does."""
         session_id = transcript_session_id(agent.name, report.session)
+        at = self.parts.clock.now()
         with self.parts.store.snapshot() as snapshot:
             present = snapshot.sessions.find(session_id)
             if present is not None:
-                return self._require_own(present)
+                return self._require_own(present), None
             folder = look_up_folder(make_storable(report.folder), partial(find_binding, snapshot))
-        with self.parts.store.transaction() as tx:
+            wanted = build_imported_session(
+                session_id, folder, agent=agent.name, title=report.prompt, by=self._local_caller, at=at
+            )
+            is_kept = keeps(snapshot, wanted)
+
+        def write(tx: Transaction, _act: Act, _is_stored: bool) -> None:
             tx.lock({Scope(ScopeKind.SESSION, session_id)})
             present = tx.sessions.find(session_id)
-            if present is not None:
-                return self._require_own(present)
-            made = build_imported_session(
-                session_id,
-                folder,
-                agent=agent.name,
-                title=report.prompt,
-                by=self._local_caller,
-                at=self.parts.clock.now(),
-            )
-            return make_session(tx, made)
+            if present is None:
+                make_session(tx, wanted if is_captured(tx, wanted) else replace(wanted, title=""))
+            else:
+                self._require_own(present)
+
+        founding = Founding(session=wanted, asked_in=None, write=write)
+        return (wanted, founding) if is_kept else (self._make_session(founding), None)
+
+    def _make_session(self, founding: Founding) -> Session:
+        """Make a session without a run: it is told something at its start, or nothing of it is kept."""
+        with self.parts.store.transaction() as tx:
+            founding.write(tx, Act(actor=self.caller.actor, at=founding.session.created_at), False)
+            return tx.sessions.get(founding.session.session_id)
 
     def _require_reader(self, agent: HookedAgent, report: HookReport) -> None:
         """Transcripts are read in the name of this state root's user, so nobody else may ask for it."""
@@ -146,18 +157,20 @@ class HookActs(Bound):
 
     def _require_own(self, session: Session) -> Session:
         """A session that is the caller's persona's; to everybody else it does not exist. Where nobody shares
-        the database, one that was read before there was a persona is theirs too."""
+        the database, one that was read before there was a persona is theirs too; and a private one is known
+        to be nobody's, and is given nothing that is one persona's."""
         bound = session.binding.persona_id
-        is_own = bound == self.caller.persona_id or (bound is None and self.parts.is_alone)
+        is_nobodys = bound is None and (session.private or self.parts.is_alone)
+        is_own = bound == self.caller.persona_id or is_nobodys
         if is_own or self.caller.role is Role.OPERATOR:
             return session
         raise not_found_session(session.session_id)
 
     def _open_run(
-        self, agent: HookedAgent, report: HookReport, session: Session, request: ops.HookEvent
+        self, agent: HookedAgent, report: HookReport, request: ops.HookEvent, founding: Founding | None
     ) -> str:
         new = ops.NewRun(
-            session_id=session.session_id,
+            session_id=transcript_session_id(agent.name, report.session),
             request=make_storable(report.prompt),
             agent=agent.name,
             model=make_storable(report.model)[: limits.MODEL_CHARS_MAX] or None,
@@ -166,7 +179,7 @@ class HookActs(Bound):
         )
         call = Call(operation="report_hook", request=new, key=new.idempotency_key)
         # The agent has the conversation: earlier runs of it would only be told twice.
-        opening = RunOpening(parts=self.parts, caller=self._local_caller, recovers=False)
+        opening = RunOpening(parts=self.parts, caller=self._local_caller, founding=founding, recovers=False)
         view = opening.open(new, call).view
         return _join(view.sections or ())
 
