@@ -2,7 +2,8 @@
 
 Daemons run idle while candidates are captured in manual mode; then a policy is put that publishes them, and
 the clock runs from that call to the last review: queued, claimed, verified against their runs, published,
-each with its event. The yardstick is a bare loop of as many transactions, two that write one row and two that
+each with its event. Beside it stands how many statements a capture and a review take, which is the same on
+every machine. The yardstick is a bare loop of as many transactions, two that write one row and two that
 read one for each candidate, on the same server. Wall time, since waiting for the server is the point.
 """
 
@@ -17,6 +18,7 @@ import psycopg
 from bench.measure import print_table
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
+from runlore.daemon.background.jobs import TOGETHER, TOGETHER_MAX, do_some_jobs
 from runlore.daemon.parts import Parts
 from runlore.daemon.wiring import open_parts
 from runlore.domain.access import LOCAL_OPERATOR
@@ -25,6 +27,7 @@ from runlore.domain.record import EvidenceRef, JsonObject, Kind, Origin, Publish
 from runlore.domain.records.admission import Draft
 from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import RunStatus
+from runlore.domain.runs.job import JobKind
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.flow.record.intake import Intake, propose
@@ -51,6 +54,7 @@ def main() -> None:
         with PostgresServer(durable=True) as server:
             rates = {count: _rate(server, count) for count in DAEMONS}
             bare = _bare(server)
+            statements = _statements(server)
     except ProgramMissing as missing:
         print(f"nothing was measured: {missing}")
         return
@@ -70,6 +74,31 @@ def main() -> None:
             ),
         ],
     )
+
+    print("statements that the server runs for runs that end together, each in a session of its own")
+    print_table(("what", "each"), [(what, f"{each:.1f}") for what, each in statements.items()])
+
+
+def _statements(server: PostgresServer) -> dict[str, float]:
+    """How many each capture and each review takes where as many as possible are due: the same every time."""
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="runlore-bench-") as folder, server.database() as url:
+        server.note_statements(url)
+        parts = open_parts(Settings(state_root=folder, database_url=url))
+        try:
+            operator = Application(parts, LOCAL_OPERATOR)
+            for number in range(TOGETHER[JobKind.CAPTURE]):
+                session = operator.create_session(ops.NewSession(session_id=SessionId(f"session-{number}")))
+                request = "Look at the header. Always use pnpm here."
+                run = operator.open_run(ops.NewRun(session_id=session.session_id, request=request)).run
+                operator.finish_run(ops.RunEnd(run_id=run.run_id, status=RunStatus.COMPLETED))
+            for kind in TOGETHER:
+                with server.statements() as asked:
+                    done = do_some_jobs(parts, kinds=frozenset({kind}), at_once=TOGETHER_MAX)
+                found[f"a {kind}"] = len(asked) / done
+        finally:
+            parts.close()
+    return found
 
 
 def _rate(server: PostgresServer, count: int) -> float:

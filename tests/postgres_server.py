@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import os
 import pwd
+import re
 import secrets
 import shutil
 import signal
@@ -28,6 +29,7 @@ from urllib.parse import quote
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from tests import die_with_parent
 from tests.memory_folder import MEMORY, find_memory_folder
@@ -58,6 +60,7 @@ THROWAWAY_SETTINGS = (
     "min_wal_size=32MB",
     "max_wal_size=256MB",
 )
+_STATEMENT = re.compile(r"LOG:  (?:execute [^:]+|statement): (.*)")
 # A password of random bits needs no stretching, which would be a tenth of what a short test costs its client.
 SCRAM_ROUNDS = 1
 
@@ -160,6 +163,19 @@ class PostgresServer:
             self._admin = psycopg.connect(self.socket_url(), autocommit=True)
         cursor = self._admin.execute(statement, parameters or None)
         return cursor.fetchall() if cursor.description else []
+
+    def note_statements(self, url: str) -> None:
+        """Have the log tell each statement of a database, for connections that are made from now on."""
+        name = str(conninfo_to_dict(url)["dbname"])
+        self.execute(sql.SQL("ALTER DATABASE {} SET log_statement = 'all'").format(sql.Identifier(name)))
+
+    @contextmanager
+    def statements(self) -> Iterator[list[str]]:
+        """Those that are run meanwhile, of the databases of which the log tells them."""
+        noted: list[str] = []
+        before = len(self._log())
+        yield noted
+        noted += _STATEMENT.findall(self._log()[before:])
 
     @property
     def _data(self) -> Path:

@@ -1,5 +1,6 @@
 """A Runlore that dies at one point of a capture: as in `kill_points`, and around every write of a memory."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -27,10 +28,10 @@ class DyingMemories:
         self._real.put(memory, owed)
         self._fuse.at("behind a memory is kept")
 
-    def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
+    def note_captures(self, states: Mapping[RunId, CaptureState]) -> None:
         """Note a receipt."""
         self._fuse.at("before a receipt is noted")
-        self._real.note_capture(run_id, capture)
+        self._real.note_captures(states)
         self._fuse.at("behind a receipt is noted")
 
 

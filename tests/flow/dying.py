@@ -1,6 +1,6 @@
 """Run memories on which something happens in the middle of a write: a death, a full disk, another daemon."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from runlore.daemon.app import Application
@@ -36,9 +36,9 @@ class Watched:
         self._real.put(memory, owed)
         self._at("behind put")
 
-    def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
+    def note_captures(self, states: Mapping[RunId, CaptureState]) -> None:
         """Note a receipt."""
-        self._real.note_capture(run_id, capture)
+        self._real.note_captures(states)
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
         """The memory of a run."""

@@ -338,7 +338,7 @@ def test_a_receipt_is_noted_in_a_stored_memory_and_all_else_stays(kept: Kept) ->
     kept.set_memory("run_1", MemoryState.STORED)
 
     for state in (*CaptureState, CaptureState.COMPLETED, CaptureState.COMPLETED):
-        kept.memories.note_capture(RunId("run_1"), state)
+        kept.memories.note_captures({RunId("run_1"): state})
         assert kept.memories.get(RunId("run_1")) == memory("run_1", capture=state)
 
     assert kept.memories.get(RunId("run_2")) == memory("run_2")
@@ -354,7 +354,7 @@ def test_no_receipt_is_noted_where_the_memory_does_not_count_as_stored(
     if state is not MemoryState.PENDING:
         kept.set_memory("run_1", state)
 
-    kept.memories.note_capture(RunId("run_1"), CaptureState.COMPLETED)
+    kept.memories.note_captures({RunId("run_1"): CaptureState.COMPLETED})
 
     assert kept.memories.get(RunId("run_1")) == memory("run_1")
 
@@ -369,7 +369,7 @@ def test_noting_a_receipt_brings_no_memory_back_and_mends_none(kept: Kept) -> No
     kept.owe("run_3", state=MemoryState.STORED)
 
     for name in ("run_1", "run_2", "run_3", "of no run", "\0", "../up"):
-        kept.memories.note_capture(RunId(name), CaptureState.COMPLETED)
+        kept.memories.note_captures({RunId(name): CaptureState.COMPLETED})
 
     [found] = kept.memories.everything()
     assert isinstance(found, Unreadable)
@@ -390,7 +390,7 @@ def test_a_receipt_that_comes_while_the_run_is_forgotten_brings_nothing_back(kep
 
     def note() -> None:
         for name in names:
-            kept.memories.note_capture(name, CaptureState.COMPLETED)
+            kept.memories.note_captures({name: CaptureState.COMPLETED})
 
     with ThreadPoolExecutor(3) as pool:
         for work in [pool.submit(each) for each in (forget, note, note)]:

@@ -111,8 +111,8 @@ def test_a_memory_is_on_the_disk_before_it_is_in_its_place(
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "rename", noted_rename)
     memories.put(memory("run_1"))
-    memories.note_capture(RUN_1, CaptureState.COMPLETED)
-    memories.note_capture(RUN_1, CaptureState.COMPLETED)
+    memories.note_captures({RUN_1: CaptureState.COMPLETED})
+    memories.note_captures({RUN_1: CaptureState.COMPLETED})
     memories.delete(RUN_1)
 
     assert steps == ["file", "move", "folder"] * 2 + ["folder"]
@@ -349,7 +349,7 @@ def test_something_else_in_place_of_the_folder_is_told_loudly(tmp_path: Path, ki
         lambda: list(memories.everything()),
         lambda: memories.put(memory("run_1")),
         lambda: memories.delete(RUN_1),
-        lambda: memories.note_capture(RUN_1, CaptureState.COMPLETED),
+        lambda: memories.note_captures({RUN_1: CaptureState.COMPLETED}),
     ):
         with pytest.raises(Unavailable) as failed:
             act()

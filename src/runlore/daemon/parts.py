@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Protocol
 
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.clock import SystemClock, write_clock_note
+from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.session import Session
@@ -62,6 +64,28 @@ class Beginning(Protocol):
         """Begin a trial of a promoted skill; the run that executes it."""
 
 
+class Backlog:
+    """Runs that wait to be looked at. While they become more, whoever ends one waits a little, so that no
+    review starves; what was there before, such as an import, makes nobody wait."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._least: int | None = None
+        self._is_growing = False
+
+    def note(self, waiting: int | None) -> None:
+        """How many wait behind a step of the work; None where it keeps up."""
+        with self._changed:
+            known = [number for number in (self._least, waiting) if number is not None]
+            self._least = min(known) if waiting is not None else None
+            self._is_growing = waiting is not None and waiting > min(known) + limits.BACKLOG_GROWTH_MAX
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_growing, limits.BACKLOG_WAIT_S)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Parts:
     """What wiring picked for one Runlore."""
@@ -83,6 +107,7 @@ class Parts:
     agent: AgentService
     agent_settings: AgentSettings
     watch: TranscriptWatch
+    backlog: Backlog
     beginning: Callable[[Parts, Caller], Beginning]
     bound: Callable[[Parts, Caller], Operations]
 

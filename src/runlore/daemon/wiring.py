@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from runlore.config.settings import read_settings
 from runlore.daemon.agents_folder import local_operator
-from runlore.daemon.app import Application, Parts
+from runlore.daemon.app import Application
 from runlore.daemon.background.jobs import do_on_leaving, finish_earlier_learning, finish_learning
 from runlore.daemon.boot import boot, seed_skills_policy
 from runlore.daemon.clock import Readings, SystemClock, TimeOrderedIds, read_clock_note
 from runlore.daemon.own_runs.service import AgentService
+from runlore.daemon.parts import Backlog, Parts
 from runlore.daemon.private_runs import PrivateRuns
 from runlore.daemon.search.embedding_backend import open_backend
 from runlore.daemon.search.index_sync import IndexSync
@@ -238,6 +239,7 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids, *, scanned_
         agent=AgentService(store, clock, process_id),
         agent_settings=settings.agent,
         watch=TranscriptWatch(root, clock.elapsed_s),
+        backlog=Backlog(),
         beginning=OwnAgent,
         bound=Application,
     )

@@ -114,6 +114,9 @@ JOB_LEASE_S = 30
 # No job is postponed, and nothing is leased, for longer: what says so was written by a clock that was ahead.
 JOB_DUE_S_MAX = 2 * 86_400
 JOB_LEASE_S_MAX = 3_600
+# How many more than at its least may wait to be looked at before whoever ends a run waits, and for how long.
+BACKLOG_GROWTH_MAX = 64
+BACKLOG_WAIT_S = 0.5
 PROCESS_LEASE_S = 30
 PROCESS_LEASE_S_MAX = 3_600
 PROCESS_HEARTBEAT_S = 5

@@ -23,13 +23,11 @@ def queue(
 
     Unless it `revives`, what has failed for good stays where people find it.
     """
-    return sum(
-        tx.jobs.put(
-            Job(job_id=JobId(ids.new("job", at)), kind=kind, subject=subject, due_at=at, created_at=at),
-            revives=revives,
-        )
+    jobs = [
+        Job(job_id=JobId(ids.new("job", at)), kind=kind, subject=subject, due_at=at, created_at=at)
         for subject in subjects
-    )
+    ]
+    return tx.jobs.put(*jobs, revives=revives)
 
 
 RECURRING = "recurring"

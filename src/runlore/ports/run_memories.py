@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from runlore.domain.lazy import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from runlore.domain.prompts.run_memory import CaptureState, RunMemory
     from runlore.domain.run import RunId
@@ -54,9 +54,9 @@ class RunMemories(Protocol):
         Files take the memory of a run that the store does not know yet too: a restore writes them first.
         """
 
-    def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
-        """Note a receipt in a memory that is there and readable; else nothing happens. It is a copy: what the
-        store says of the capture counts."""
+    def note_captures(self, states: Mapping[RunId, CaptureState]) -> None:
+        """Note receipts in the memories that are there and readable. They are copies: what the store says of
+        a capture counts."""
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
         """The memory of a run; None when there is none."""

@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TypeAlias
 
@@ -80,7 +80,11 @@ class FileRunMemories:
             finally:
                 os.close(folder)
 
-    def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
+    def note_captures(self, states: Mapping[RunId, CaptureState]) -> None:
+        for run_id, capture in states.items():
+            self._note_capture(run_id, capture)
+
+    def _note_capture(self, run_id: RunId, capture: CaptureState) -> None:
         """Note a receipt: the memory is written anew, and moved into its place while it is still that one."""
         name = name_of(run_id)
         with self._open_folder() as folder:

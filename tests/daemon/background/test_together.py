@@ -1,13 +1,18 @@
 """Where nobody asks a model, several captures or reviews are written in one transaction."""
 
 import logging
+import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import psycopg
 import pytest
 
+from runlore.config.settings import Settings
 from runlore.daemon.background.jobs import TOGETHER, TOGETHER_MAX, do_due_jobs, do_some_jobs
+from runlore.daemon.background.workers import Workers
+from runlore.daemon.parts import Backlog
 from runlore.domain import limits
 from runlore.domain.policies.verdict import review_of
 from runlore.domain.record import PolicyDecision, PublishTier, State, StateReason
@@ -17,6 +22,7 @@ from runlore.ports import operations as ops
 from tests.fakes import ScriptedModels
 from tests.flow.automation import offered, put_policy, reviewed, taught
 from tests.flow.capturing import CAPTURE, answer, jobs, receipts
+from tests.postgres_server import PostgresServer
 from tests.world import World
 
 pytestmark = pytest.mark.req("CAP-5", "POL-6")
@@ -152,3 +158,74 @@ def test_what_reviews_read_is_read_once_for_many(
     assert do_some_jobs(world.parts, kinds=REVIEW, at_once=TOGETHER_MAX) == TOGETHER[JobKind.REVIEW]
 
     assert 0 < len(asked) < TOGETHER[JobKind.REVIEW], "\n".join(asked)
+
+
+def test_what_is_due_together_asks_the_server_once_for_all_it_can(
+    postgres_server: PostgresServer, new_postgres_database: str, tmp_path: Path
+) -> None:
+    """Statements are what a capture costs here: 56 each where every one reads and writes for itself."""
+    postgres_server.note_statements(new_postgres_database)
+    world = World(Settings(state_root=str(tmp_path / "root"), database_url=new_postgres_database))
+    try:
+        finished_runs(world, TOGETHER[JobKind.CAPTURE])
+        for kinds, most in ((CAPTURE, 30), (REVIEW, 7)):
+            waiting = sum(len(jobs(world, kind)) for kind in kinds)
+            with postgres_server.statements() as asked:
+                assert do_some_jobs(world.parts, kinds=kinds, at_once=TOGETHER_MAX) == waiting
+            assert waiting <= len(asked) <= most * waiting
+    finally:
+        world.close()
+
+
+class TestBacklog:
+    """Runs that end faster than they are looked at make whoever ends them wait, and nobody else."""
+
+    def test_whoever_ends_a_run_waits_while_they_become_more(self, sqlite_world: World) -> None:
+        backlog = sqlite_world.parts.backlog
+        run = sqlite_world.run()
+        backlog.note(0)
+        backlog.note(limits.BACKLOG_GROWTH_MAX + 1)
+        began = time.monotonic()
+
+        sqlite_world.finish(run)
+
+        assert time.monotonic() - began >= limits.BACKLOG_WAIT_S
+        backlog.note(limits.BACKLOG_GROWTH_MAX)
+        began = time.monotonic()
+        backlog.wait()
+        assert time.monotonic() - began < limits.BACKLOG_WAIT_S
+
+    @pytest.mark.parametrize("noted", [(5_000, 4_000), (9, None, 5_000, 5_000), (None, None)])
+    def test_nobody_waits_for_what_was_there_before(self, noted: tuple[int | None, ...]) -> None:
+        backlog = Backlog()
+        for waiting in noted:
+            backlog.note(waiting)
+        began = time.monotonic()
+
+        backlog.wait()
+
+        assert time.monotonic() - began < limits.BACKLOG_WAIT_S
+
+    def test_the_worker_notes_what_its_steps_leave(self, sqlite_world: World) -> None:
+        world, noted = sqlite_world, Noted()
+        workers = Workers(replace(world.parts, backlog=noted))
+        finished_runs(world, 2 * TOGETHER[JobKind.CAPTURE])
+
+        while workers.think():
+            pass
+
+        assert (noted.told[0] or 0) >= TOGETHER[JobKind.CAPTURE]
+        assert noted.told[-1] is None
+
+
+class Noted(Backlog):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[int | None] = []
+
+    def note(self, waiting: int | None) -> None:
+        """Note it, and keep that."""
+        self.told.append(waiting)
+        super().note(waiting)

@@ -1,6 +1,6 @@
 """Belated capture: asked for, bounded, done once, and refused where it would do nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -75,7 +75,7 @@ def test_a_start_between_asking_and_doing_changes_nothing(world: World) -> None:
     [run] = left_out(world, 1)
     allow(world)
     ask(world)
-    world.parts.run_memories.note_capture(run.run_id, SKIPPED)
+    world.parts.run_memories.note_captures({run.run_id: SKIPPED})
 
     world.restart()
     start(world)
@@ -212,9 +212,9 @@ class _Overtaken:
     def __init__(self, memories: RunMemories, work: Callable[[], object]) -> None:
         self._memories, self._work = memories, work
 
-    def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
+    def note_captures(self, states: Mapping[RunId, CaptureState]) -> None:
         self._work()
-        self._memories.note_capture(run_id, capture)
+        self._memories.note_captures(states)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._memories, name)
@@ -248,7 +248,7 @@ def test_asking_while_a_worker_has_the_run_waits_for_it_and_neither_stands_in_th
             tx.jobs.check(job)
             asking = pool.submit(ask, world)
             until_somebody_waits_for_a_lock(world)
-            tx.pointers.set_capture(run.run_id, SKIPPED)
+            tx.pointers.set_capture({run.run_id: SKIPPED})
             tx.jobs.finish(job)
         assert asking.result(timeout=PATIENCE_S).runs == (run.run_id,)
     capture(world)

@@ -250,7 +250,7 @@ def test_a_start_copies_the_receipt_that_counts_and_captures_nothing_again(world
     run = world.finished(ATLAS)
     capture(world, ScriptedModels(PORT))
     before = said(world)
-    world.parts.run_memories.note_capture(run.run_id, PENDING)
+    world.parts.run_memories.note_captures({run.run_id: PENDING})
     with world.parts.store.transaction() as tx:
         tx.pointers.delete([run.run_id])
 
@@ -275,7 +275,7 @@ def test_a_start_replays_what_is_pending_and_nothing_else(world: World) -> None:
         with world.parts.store.transaction() as tx:
             tx.jobs.cancel(JobKind.CAPTURE, run.run_id)
     with world.parts.store.transaction() as tx:
-        tx.pointers.set_capture(done.run_id, COMPLETED)
+        tx.pointers.set_capture({done.run_id: COMPLETED})
 
     boot_daemon(world.parts)
     assert [job.subject for job in jobs(world)] == [pending.run_id]

@@ -151,4 +151,4 @@ def put(
     job = Job(
         job_id=JobId(job_id), kind=kind, subject=subject, attempts=attempts, due_at=START, created_at=START
     )
-    return tx.jobs.put(job, revives=revives)
+    return tx.jobs.put(job, revives=revives) == 1

@@ -61,7 +61,7 @@ def test_after_any_changes_every_question_is_answered_as_by_brute_force(store: S
         with store.transaction() as tx:
             tx.pointers.put(iter(new))
             tx.pointers.delete([*gone, RunId("\0")])
-            tx.pointers.set_capture(*noted)
+            tx.pointers.set_capture(dict([noted]))
         kept.update((pointer.run_id, pointer) for pointer in new)
         for run_id in gone:
             kept.pop(run_id, None)

@@ -104,7 +104,7 @@ QUESTIONS: dict[str, Question] = {
     "pointers by id": lambda tx: tx.pointers.get_many([MINE]),
     "expired": lambda tx: tx.pointers.list_expired(at(60), limit=5),
     "pending": lambda tx: tx.pointers.pending(limit=5),
-    "another receipt": lambda tx: tx.pointers.set_capture(MINE, CaptureState.COMPLETED),
+    "another receipt": lambda tx: tx.pointers.set_capture({MINE: CaptureState.COMPLETED}),
     "less pointers": lambda tx: tx.pointers.delete([MINE]),
     "records of a run": lambda tx: tx.records.of_run(MINE),
     "records of a session": lambda tx: tx.records.of_session(RARE.session_id),

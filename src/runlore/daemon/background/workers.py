@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runlore.daemon.agents_folder import has_agents, local_operator
-from runlore.daemon.background.jobs import QUICK_KINDS, THINKING_KINDS, TOGETHER_MAX, do_some_jobs
+from runlore.daemon.background.jobs import QUICK_KINDS, THINKING_KINDS, TOGETHER, TOGETHER_MAX, do_some_jobs
 from runlore.daemon.background.maintenance import sweep, sweep_expired
 from runlore.daemon.parts import Parts
 from runlore.daemon.skills.mounting import MountFollower
@@ -80,7 +80,7 @@ class Workers:
         What may ask a model is left to `think`.
         """
         self._do_periodic_work()
-        return self._do_job(QUICK_KINDS, self._quick)
+        return self._do_job(QUICK_KINDS, self._quick) > 0
 
     def _do_periodic_work(self) -> None:
         # What was promoted from a learning goes with it at once, out of files too (ROL-10).
@@ -100,8 +100,19 @@ class Workers:
 
     def think(self) -> bool:
         """One job that may ask a model, or some vectors of skills; False when there was neither."""
-        self._is_thinking = self._do_job(THINKING_KINDS, self._thinking, is_busy=self._is_thinking)
+        done = self._do_job(THINKING_KINDS, self._thinking, is_busy=self._is_thinking)
+        self._is_thinking = done > 0
+        self._try_step(lambda: self._note_backlog(done))
         return self._is_thinking or bool(self._try_step(self._parts.library.embed_some))
+
+    def _note_backlog(self, done: int) -> None:
+        """Behind a step that had all it can take. A model that takes its time makes nobody wait."""
+        if done < min(TOGETHER.values()):
+            self._parts.backlog.note(None)
+            return
+        with self._parts.store.snapshot() as snapshot:
+            waiting = snapshot.jobs.count_due(frozenset(TOGETHER), self._parts.clock.now())
+        self._parts.backlog.note(waiting)
 
     def embed(self) -> bool:
         return bool(self._try_step(self._parts.meaning.step))
@@ -143,7 +154,7 @@ class Workers:
         with self._parts.store.transaction() as tx:
             tx.jobs.put(job)
 
-    def _do_job(self, kinds: frozenset[JobKind], turns: Turns, *, is_busy: bool = False) -> bool:
+    def _do_job(self, kinds: frozenset[JobKind], turns: Turns, *, is_busy: bool = False) -> int:
         step = partial(
             do_some_jobs,
             self._parts,
@@ -153,7 +164,7 @@ class Workers:
             is_busy=is_busy,
             at_once=TOGETHER_MAX,
         )
-        return bool(self._try_step(step))
+        return self._try_step(step) or 0
 
     def _beats(self) -> None:
         while not self._stopping.wait(limits.PROCESS_HEARTBEAT_S):

@@ -204,7 +204,7 @@ class HookActs(Bound):
             acting.perform(call, do, lambda _kept: None)
         if report.kind in (HookKind.STOP, HookKind.END, HookKind.PROMPT):
             with suppress(Conflict):
-                RunActs(self.parts, self._local_caller).finish_run(
+                RunActs(self.parts, self._local_caller).end_run(
                     ops.RunEnd(run_id=run_id, status=RunStatus.COMPLETED)
                 )
 

@@ -46,8 +46,7 @@ def owe_captures(tx: Transaction, ids: Ids, run_ids: tuple[RunId, ...], at: date
     oldest_first = sorted(run_ids, key=lambda run_id: (runs[run_id].opened_at, run_id))
     # The jobs before the pointers: whoever captures a run holds them in this order too.
     queue(tx, ids, JobKind.CAPTURE, oldest_first, at=at)
-    for run_id in sorted(run_ids):
-        tx.pointers.set_capture(run_id, CaptureState.PENDING)
+    tx.pointers.set_capture(dict.fromkeys(run_ids, CaptureState.PENDING))
 
 
 def sync_capture_states(store: Store, memories: RunMemories, run_ids: Sequence[RunId]) -> None:
@@ -58,8 +57,7 @@ def sync_capture_states(store: Store, memories: RunMemories, run_ids: Sequence[R
     """
     noted: dict[RunId, CaptureState] = {}
     while fresh := _unlike(store, run_ids, noted):
-        for run_id, capture in fresh.items():
-            memories.note_capture(run_id, capture)
+        memories.note_captures(fresh)
         noted.update(fresh)
 
 

@@ -237,7 +237,7 @@ class Maintenance:
             if present != pointer:
                 tx.pointers.put([pointer])
         if found.capture is not receipt:
-            self.remembering.memories.note_capture(run_id, receipt)
+            self.remembering.memories.note_captures({run_id: receipt})
         self.report.pointers_written += present != pointer
 
     def replay_captures(self, *, revives: bool = False) -> None:

@@ -9,7 +9,7 @@ come from is noted with it, so that it is read once and stays known when the jou
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
@@ -27,7 +27,7 @@ from runlore.domain.record import EvidenceRef, Kind, Record, RecordId, Sensitivi
 from runlore.domain.records.admission import Draft
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.session import UNBOUND, Binding, learned_scope
+from runlore.domain.session import UNBOUND, Binding, Session, learned_scope
 from runlore.domain.statements.candidates import candidate_of, proposable, remembered_draft, scope_of
 from runlore.domain.statements.finding import OwnStatement, statements_of
 from runlore.domain.statements.user_messages import UserMessageCollector
@@ -38,7 +38,7 @@ from runlore.domain.text.analysis import terms_of
 from runlore.flow.capture.ending import run_text, unless_secret
 from runlore.flow.capture.provenance import conversation_provenance, missing_from, run_provenance
 from runlore.flow.capture.session_lock import Beat, skip_beat
-from runlore.flow.capture.sessions import is_captured
+from runlore.flow.capture.sessions import select_captured
 from runlore.flow.origins import listen_inside, place_of
 from runlore.flow.policies import current_policy, current_skills, learning_in_force, learning_then
 from runlore.ports.store import Collections, Transaction
@@ -68,9 +68,7 @@ def find_uncaptured(collections: Collections, run: Run, beat: Beat = skip_beat) 
 def note_unlooked(tx: Transaction, found: tuple[Capture, ...]) -> None:
     """Note them, but for those that somebody has noted meanwhile. The caller has the session's turn."""
     known = tx.captures.get_many([capture.run_id for capture in found])
-    for capture in found:
-        if capture.run_id not in known:
-            tx.captures.put(capture)
+    tx.captures.put(*(capture for capture in found if capture.run_id not in known))
 
 
 def _iterate_unclaimed(collections: Collections, runs: Iterable[Run]) -> Iterator[Run]:
@@ -105,16 +103,69 @@ class CapturePolicies:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptureView:
-    """A run as capture sees it: `noted` is the receipt so far, None where nobody has looked at it yet.
-    `was_owed` is whether semantic capture was on when the run ended: turning it on later owes nothing.
-    `scope` is where labels and what a model finds belong; a run summary stays with its session."""
+class Standing:
+    """How a run stands with capture: `noted` is the receipt so far, None where nobody has looked at it yet;
+    `pointed` the one that its pointer tells, None where its memory is kept no longer. A capture is done again
+    where any of it moves meanwhile, but for what the session is doing."""
 
     run: Run
-    scope: Scope
+    session: Session = field(compare=False)
     terms: CapturePolicies
     noted: Capture | None
     pointed: CaptureState | None
+
+    @property
+    def may_ask_a_model(self) -> bool:
+        return bool(self.terms.learning.capture.semantic_candidates.model)
+
+    def is_capturable(self, now: datetime) -> bool:
+        """Whether the run may be captured: it has ended, is not forgotten, and memories of its age are kept.
+        One that was brought in teaches whatever its age."""
+        run, policy = self.run, self.terms.run_memory
+        if run.finished_at is None or not run.is_terminal:
+            return False
+        if run.imported:
+            return policy.enabled and run.memory is not MemoryState.FORGOTTEN
+        return run.memory in _REMEMBERED and policy.remembers(run.finished_at, now)
+
+
+def read_standings(collections: Collections, run_ids: Sequence[RunId]) -> dict[RunId, Standing]:
+    """How runs stand with capture, each of what that rests on read once for all of them."""
+    runs = collections.runs.get_many(run_ids)
+    if not runs:
+        return {}
+    sessions = collections.sessions.get_many([run.session_id for run in runs.values()])
+    noted, pointed = collections.captures.get_many(run_ids), collections.pointers.get_many(run_ids)
+    learning, learning_revision = learning_in_force(collections)
+    stored = current_policy(collections, PolicyName.RUN_MEMORY)
+    run_memory = run_memory_policy(stored.policy)
+    captured = select_captured(collections, sessions.values())
+    return {
+        run_id: Standing(
+            run=run,
+            session=sessions[run.session_id],
+            terms=CapturePolicies(
+                learning=learning,
+                learning_revision=learning_revision,
+                run_memory=run_memory,
+                run_memory_revision=stored.revision,
+                captured=run_memory.enabled and run.session_id in captured,
+            ),
+            noted=noted.get(run_id),
+            pointed=pointer.capture if (pointer := pointed.get(run_id)) else None,
+        )
+        for run_id, run in runs.items()
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureView:
+    """A run as capture sees it. `was_owed` is whether semantic capture was on when the run ended: turning it
+    on later owes nothing. `scope` is where labels and what a model finds belong; a run summary stays with its
+    session."""
+
+    standing: Standing
+    scope: Scope
     memory: RunMemory
     text: RunText
     own_provenance: Provenance
@@ -130,6 +181,18 @@ class CaptureView:
     heard: OutsideTexts | None = None
     # Whether what the user asks to remember becomes a candidate elsewhere.
     leaves_reminders: bool = False
+
+    @property
+    def run(self) -> Run:
+        return self.standing.run
+
+    @property
+    def terms(self) -> CapturePolicies:
+        return self.standing.terms
+
+    @property
+    def noted(self) -> Capture | None:
+        return self.standing.noted
 
     @property
     def wants_summary(self) -> bool:
@@ -164,10 +227,11 @@ class CaptureView:
     def _is_owed(self) -> bool:
         if self.noted is not None and self.noted.state is CaptureState.COMPLETED:
             return False
-        if self.noted is None and self.pointed is None:
+        pointed = self.standing.pointed
+        if self.noted is None and pointed is None:
             # A memory that was pruned before anybody came to it has no pointer that could say what is owed.
             return self.was_owed
-        return self.pointed is CaptureState.PENDING
+        return pointed is CaptureState.PENDING
 
     @property
     def wants_own_words(self) -> bool:
@@ -182,50 +246,9 @@ class CaptureView:
         )
 
 
-def terms_of_capture(collections: Collections, run: Run) -> CapturePolicies:
-    learning, revision = learning_in_force(collections)
-    stored = current_policy(collections, PolicyName.RUN_MEMORY)
-    run_memory = run_memory_policy(stored.policy)
-    session = collections.sessions.get(run.session_id)
-    return CapturePolicies(
-        learning=learning,
-        learning_revision=revision,
-        run_memory=run_memory,
-        run_memory_revision=stored.revision,
-        captured=run_memory.enabled and is_captured(collections, session),
-    )
-
-
-def is_capturable(run: Run | None, policy: RunMemoryPolicy, now: datetime) -> bool:
-    """Whether a run may be captured: it has ended, is not forgotten, and memories of its age are kept. One
-    that was brought in teaches whatever its age."""
-    if run is None or run.finished_at is None or not run.is_terminal:
-        return False
-    if run.imported:
-        return policy.enabled and run.memory is not MemoryState.FORGOTTEN
-    return run.memory in _REMEMBERED and policy.remembers(run.finished_at, now)
-
-
-def get_pointer_state(collections: Collections, run_id: RunId) -> CaptureState | None:
-    """The receipt that a run's pointer tells; None where its memory is kept no longer."""
-    pointer = collections.pointers.get_many([run_id]).get(run_id)
-    return None if pointer is None else pointer.capture
-
-
-def look(
-    collections: Collections, run_id: RunId, now: datetime, *, beat: Beat = skip_beat
-) -> CaptureView | None:
-    """A run with all that capture needs; None where there is nothing to capture, now or ever.
-
-    Long journals take their time: `beat` is told between their pages.
-    """
-    run = collections.runs.find(run_id)
-    if run is None:
-        return None
-    terms = terms_of_capture(collections, run)
-    if not is_capturable(run, terms.run_memory, now):
-        return None
-    noted = collections.captures.get(run_id)
+def look(collections: Collections, standing: Standing, *, beat: Beat = skip_beat) -> CaptureView:
+    """A run with all that capture needs. `beat` is told between the pages of its journal."""
+    run, session, terms, noted = standing.run, standing.session, standing.terms, standing.noted
     text = run_text(collections, run)
     is_semantic = terms.learning.capture.semantic_candidates.enabled
     listener = (
@@ -243,15 +266,11 @@ def look(
         read = _readable_provenance(collections, run, beat, listener=listener, heard=heard)
         own = read if noted is None else own
     stated = () if listener is None else statements_of(listener.said)[: limits.OWN_WORDS_PER_RUN_MAX]
-    session = collections.sessions.get(run.session_id)
     unlooked = _readable_unlooked(collections, run, beat)
     conversation = _readable_conversation(collections, run, beat, is_read=noted is None, unlooked=unlooked)
     return CaptureView(
-        run=run,
+        standing=standing,
         scope=learned_scope(session, imported=run.imported),
-        terms=terms,
-        noted=noted,
-        pointed=get_pointer_state(collections, run_id),
         memory=build_run_memory(run, text, (), redact_pii=terms.run_memory.redact_pii).memory,
         text=replace(text, request=strip_injected(text.request), outcome=strip_injected(text.outcome)),
         own_provenance=own,

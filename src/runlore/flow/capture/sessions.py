@@ -6,6 +6,7 @@ People can say no: `is_captured` tells whether anything of a session may be stor
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,7 +16,7 @@ from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.journal_entry import binding_entry, binding_of
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.serialization.codec import deserialize, serialize
-from runlore.domain.session import UNBOUND, Binding, Persona, Session
+from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, Session, SessionId
 from runlore.ports.store import Collections, Transaction
 
 
@@ -164,6 +165,19 @@ def is_captured(collections: Collections, session: Session) -> bool:
     A working folder that says no has made the session private when it was created.
     """
     return not session.private and not is_muted(collections, session)
+
+
+def select_captured(collections: Collections, sessions: Iterable[Session]) -> set[SessionId]:
+    """Those of which that is so, each persona asked once."""
+    answers: dict[tuple[bool, PersonaId | None], bool] = {}
+    captured: set[SessionId] = set()
+    for session in sessions:
+        terms = (session.private, session.binding.persona_id)
+        if terms not in answers:
+            answers[terms] = is_captured(collections, session)
+        if answers[terms]:
+            captured.add(session.session_id)
+    return captured
 
 
 def require_captured(collections: Collections, session: Session) -> None:

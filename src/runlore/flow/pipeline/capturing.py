@@ -32,25 +32,24 @@ from runlore.domain.record import (
 )
 from runlore.domain.records.admission import Draft, Stamp, admit
 from runlore.domain.records.audit import DAEMON, Act
-from runlore.domain.run import Run, RunId
-from runlore.domain.runs.job import ASKED_LATER, Job, retry_at
+from runlore.domain.run import RunId
+from runlore.domain.runs.job import ASKED_LATER, Job, JobId, retry_at
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.taint import inherit
 from runlore.domain.text.excerpt import excerpt
 from runlore.flow.capture.semantic import (
     CaptureView,
+    Standing,
     bare_summary_draft,
     echoes,
-    get_pointer_state,
     input_ref,
-    is_capturable,
     look,
     note_unlooked,
     own_words_drafts,
+    read_standings,
     statement_draft,
     summary_draft,
-    terms_of_capture,
 )
 from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.model_budget import LATER, MODEL_BUDGET, BudgetedModels, budget_renews_at
@@ -125,49 +124,42 @@ class Capturing:
 
     def capture(self, job: Job, beat: Beat = skip_beat) -> None:
         """Do one job; Conflict (`job.lost`) where another has taken it over, and then nothing is written."""
-        run_id = RunId(job.subject)
-        noted = None
-        is_done = False
-        while not is_done:
+        while self.capture_together([job], beat):
             beat()
-            is_done, noted = self._attempt(run_id, job, beat)
-        if noted is not None:
-            # A copy for readers: whoever dies before this line leaves a receipt that the next start copies.
-            self.memories.note_capture(run_id, noted)
-
-    def _attempt(self, run_id: RunId, job: Job, beat: Beat) -> tuple[bool, CaptureState | None]:
-        """Whether it is done, and the receipt that came of it; not done where something moved meanwhile."""
-        with self.store.snapshot() as snapshot:
-            sight = look(snapshot, run_id, self.asking.clock.now(), beat=beat)
-        if sight is None:
-            with self.store.transaction() as tx:
-                tx.jobs.finish(job)
-            return True, None
-        prepared = self._prepare(sight, job)
-        with self.store.transaction() as tx:
-            # All scopes before the job: whoever forgets the run takes them in this order too.
-            tx.lock(prepared.scopes)
-            return (True, _state(prepared)) if self._finish(tx, job, prepared) else (False, None)
 
     def capture_together(self, jobs: Sequence[Job], beat: Beat = skip_beat) -> list[Job]:
-        """Do jobs that no model is asked about in one transaction, one of each session: those that are left.
-        What a run of the same session writes is to be seen by the next one."""
-        sights: dict[SessionId, tuple[Job, CaptureView]] = {}
-        with self.store.snapshot() as snapshot:
-            for job in jobs:
-                run = snapshot.runs.find(RunId(job.subject))
-                if run is None or run.session_id in sights:
-                    continue
-                sight = look(snapshot, run.run_id, self.asking.clock.now(), beat=beat)
-                if sight is not None and not sight.terms.learning.capture.semantic_candidates.model:
-                    sights[run.session_id] = job, sight
-        prepared = [(job, self._prepare(sight, job)) for job, sight in sights.values()]
+        """Do jobs in one transaction, one of each session; several are of those that no model is asked about:
+        those that are left. What a run of a session writes is to be seen by its next one."""
+        sights = self._look(jobs, beat)
+        prepared = {
+            job.job_id: None if (sight := sights[job.job_id]) is None else self._prepare(sight, job)
+            for job in jobs
+            if job.job_id in sights
+        }
         with self.store.transaction() as tx:
-            tx.lock({scope for _, each in prepared for scope in each.scopes})
-            done = {job.job_id: each for job, each in prepared if self._finish(tx, job, each)}
-        for each in done.values():
-            self.memories.note_capture(each.sight.run.run_id, _state(each))
-        return [job for job in jobs if job.job_id not in done]
+            # All scopes before the jobs: whoever forgets a run takes them in this order too.
+            tx.lock({scope for each in prepared.values() if each is not None for scope in each.scopes})
+            done = self._finish(tx, [job for job in jobs if job.job_id in prepared], prepared)
+        found = [each for job in done if (each := prepared[job.job_id]) is not None]
+        # A copy for readers: whoever dies before this line leaves receipts that the next start copies.
+        self.memories.note_captures({each.sight.run.run_id: _state(each) for each in found})
+        return [job for job in jobs if job not in done]
+
+    def _look(self, jobs: Sequence[Job], beat: Beat) -> dict[JobId, CaptureView | None]:
+        """What is captured of each job's run: None where there is nothing to capture, now or ever."""
+        now = self.asking.clock.now()
+        sights: dict[JobId, CaptureView | None] = {}
+        sessions: set[SessionId] = set()
+        with self.store.snapshot() as snapshot:
+            standing = read_standings(snapshot, [RunId(job.subject) for job in jobs])
+            for job in jobs:
+                found = standing.get(RunId(job.subject))
+                if found is None or not found.is_capturable(now):
+                    sights[job.job_id] = None
+                elif len(jobs) == 1 or not (found.run.session_id in sessions or found.may_ask_a_model):
+                    sessions.add(found.run.session_id)
+                    sights[job.job_id] = look(snapshot, found, beat=beat)
+        return sights
 
     def _prepare(self, sight: CaptureView, job: Job) -> _Prepared:
         if sight.wants_statements:
@@ -184,26 +176,53 @@ class Capturing:
             dropped=dropped,
         )
 
-    def _finish(self, tx: Transaction, job: Job, prepared: _Prepared) -> bool:
-        """Write a capture and end its job; False, and nothing written, where something moved meanwhile. The
-        caller has locked its scopes."""
-        sight, found = prepared.sight, prepared.found
-        run = tx.runs.find(sight.run.run_id)
-        tx.jobs.check(job)
+    def _finish(
+        self, tx: Transaction, jobs: Sequence[Job], prepared: Mapping[JobId, _Prepared | None]
+    ) -> list[Job]:
+        """Write captures and end their jobs: those that are done. Of one where something moved meanwhile
+        nothing is written. The caller has locked their scopes."""
+        if len(jobs) == 1:
+            tx.jobs.check(jobs[0])
+        else:
+            jobs = tx.jobs.hold(jobs)
         now = self.asking.clock.now()
-        if not _still(tx, run, sight, now):
-            return False
+        found = [(job, each) for job in jobs if (each := prepared[job.job_id]) is not None]
+        present = read_standings(tx, [each.sight.run.run_id for _, each in found])
+        still = [(job, each) for job, each in found if _still(present, each.sight, now)]
+        self._write_all(tx, [each for _, each in still], now)
+        for job, each in still:
+            if each.found.wait is not None:
+                _wait_for(tx, job, each.found.wait, now)
+        ended = [job for job, each in still if each.found.wait is None]
+        nothing = [job for job in jobs if prepared[job.job_id] is None]
+        tx.jobs.finish(*ended, *nothing)
+        _count(tx, [each for _, each in still])
+        return [*(job for job, _ in still), *nothing]
+
+    def _write_all(self, tx: Transaction, captures: Sequence[_Prepared], now: datetime) -> None:
         act = Act(actor=DAEMON, at=now, reason=REASON)
-        traced = [_trace(tx, sight, each, now) for each in prepared.ready]
-        self._write(tx, traced, act, ended_at=sight.run.finished_at)
-        own = _not_proposed_before(tx, sight.run.run_id, prepared.own)
-        self._write(tx, own, replace(act, reason=SAID))
-        _note(tx, sight, _state(prepared), now)
-        _close(tx, job, found.wait, now)
-        _count(tx, found, prepared.dropped)
-        if sight.is_heard:
-            queue_recurring(tx, self.ids, sight.binding, now)
-        return True
+        summaries: list[Record] = []
+        knows_outside = not tx.outside_words.is_empty()
+        for each in captures:
+            sight = each.sight
+            traced = [_trace(tx, sight, one, now) for one in each.ready] if knows_outside else each.ready
+            # What only sums a run up stands beside nothing: it is written with that of the other runs.
+            summaries += (one.record for one in traced if one.record.layer is Layer.EPISODIC)
+            stated = [one for one in traced if one.record.layer is not Layer.EPISODIC]
+            self._write(tx, stated, act, ended_at=sight.run.finished_at)
+            own = _not_proposed_before(tx, sight.run.run_id, each.own)
+            self._write(tx, own, replace(act, reason=SAID))
+            if sight.heard is not None:
+                record_outside(tx, sight.run, sight.heard, now)
+                knows_outside |= bool(sight.heard.outside)
+            note_unlooked(tx, sight.unlooked)
+        intake = Intake(ids=self.ids, act=act, origin=Origin.DAEMON)
+        propose_admitted(tx, intake, *(one for one in summaries if not one.is_expired(now)))
+        tx.captures.put(*map(_receipt, captures))
+        tx.pointers.set_capture({each.sight.run.run_id: _state(each) for each in captures})
+        heard = [each.sight.binding for each in captures if each.sight.is_heard]
+        for binding in {each.persona_id: each for each in heard}.values():
+            queue_recurring(tx, self.ids, binding, now)
 
     def _find_statements(self, sight: CaptureView, job: Job) -> _Found:
         """What the user labels or asks to remember, and what a model adds to that; what was written before is
@@ -388,16 +407,10 @@ def _is_refuted(record: Record) -> bool:
     return record.verification_status is VerificationStatus.FAILED
 
 
-def _still(tx: Transaction, run: Run | None, sight: CaptureView, now: datetime) -> bool:
+def _still(present: Mapping[RunId, Standing], sight: CaptureView, now: datetime) -> bool:
     """Whether everything that was looked at is as it was: the run, its receipt, and what people allow."""
-    return (
-        run is not None
-        and run == sight.run
-        and terms_of_capture(tx, run) == sight.terms
-        and is_capturable(run, sight.terms.run_memory, now)
-        and tx.captures.get(run.run_id) == sight.noted
-        and get_pointer_state(tx, run.run_id) is sight.pointed
-    )
+    found = present.get(sight.run.run_id)
+    return found is not None and found == sight.standing and found.is_capturable(now)
 
 
 def _state(prepared: _Prepared) -> CaptureState:
@@ -409,35 +422,30 @@ def _state(prepared: _Prepared) -> CaptureState:
     return CaptureState.COMPLETED if sight.wants_statements or is_begun else CaptureState.SKIPPED
 
 
-def _note(tx: Transaction, sight: CaptureView, state: CaptureState, now: datetime) -> None:
-    run = sight.run
-    tx.captures.put(
-        Capture(
-            run_id=run.run_id,
-            session_id=run.session_id,
-            opened_at=run.opened_at,
-            state=state,
-            provenance=sight.own_provenance,
-        )
+def _receipt(prepared: _Prepared) -> Capture:
+    run = prepared.sight.run
+    return Capture(
+        run_id=run.run_id,
+        session_id=run.session_id,
+        opened_at=run.opened_at,
+        state=_state(prepared),
+        provenance=prepared.sight.own_provenance,
     )
-    if sight.heard is not None:
-        record_outside(tx, run, sight.heard, now)
-    note_unlooked(tx, sight.unlooked)
-    tx.pointers.set_capture(run.run_id, state)
 
 
-def _close(tx: Transaction, job: Job, wait: _Wait | None, now: datetime) -> None:
-    if wait is None:
-        tx.jobs.finish(job)
-    elif wait.is_failure:
+def _wait_for(tx: Transaction, job: Job, wait: _Wait, now: datetime) -> None:
+    if wait.is_failure:
         again = retry_at(now, job.attempts)
         tx.jobs.fail(job, error=wait.reason, retry_at=None if again is None else max(again, wait.until))
     else:
         tx.jobs.postpone(job, until=wait.until, reason=wait.reason)
 
 
-def _count(tx: Transaction, found: _Found, own: Mapping[Dropped, int]) -> None:
+def _count(tx: Transaction, captures: Sequence[_Prepared]) -> None:
     """Count what was dropped, once: by whoever ends the capture, or listens to the run."""
-    dropped = Counter(own) + Counter(found.sieved.dropped if found.wait is None else {})
+    dropped: Counter[Dropped] = Counter()
+    for each in captures:
+        dropped.update(each.dropped)
+        dropped.update(each.found.sieved.dropped if each.found.wait is None else {})
     if dropped:
         tx.counters.add({f"capture.dropped_{why}_total": n for why, n in dropped.items()})

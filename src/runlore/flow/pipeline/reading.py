@@ -144,11 +144,9 @@ class Reading:
                 self._propose(tx, statement_draft(stated, sessions, read_by), act)
             for procedure in kept.procedures:
                 self._propose_procedure(tx, procedure_draft(procedure, sessions, receipts), act)
-            for receipt in receipts.values():
-                tx.captures.put(replace(receipt, state=CaptureState.COMPLETED))
-                tx.pointers.set_capture(receipt.run_id, CaptureState.COMPLETED)
-        for run_id in receipts:
-            self.memories.note_capture(run_id, CaptureState.COMPLETED)
+            tx.captures.put(*(replace(each, state=CaptureState.COMPLETED) for each in receipts.values()))
+            tx.pointers.set_capture(dict.fromkeys(receipts, CaptureState.COMPLETED))
+        self.memories.note_captures(dict.fromkeys(receipts, CaptureState.COMPLETED))
         return kept
 
     def _propose(self, tx: Transaction, draft: Draft, act: Act) -> None:

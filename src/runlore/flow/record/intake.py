@@ -41,14 +41,16 @@ def propose(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[R
     return _propose_records(tx, intake, [_record(intake, draft) for draft in drafts])
 
 
-def propose_admitted(tx: Transaction, intake: Intake, record: Record) -> Record:
-    """Write a candidate that was admitted before the transaction: what that costs keeps no writer waiting."""
+def propose_admitted(tx: Transaction, intake: Intake, *records: Record) -> tuple[Record, ...]:
+    """Write candidates that were admitted before the transaction: what that costs keeps no writer waiting."""
     at = intake.act.at
-    present = replace(record, record_id=intake.ids.record_id(at), created_at=at)
-    return _propose_records(tx, intake, [present])[0]
+    present = [replace(each, record_id=intake.ids.record_id(at), created_at=at) for each in records]
+    return _propose_records(tx, intake, present)
 
 
 def _propose_records(tx: Transaction, intake: Intake, records: Sequence[Record]) -> tuple[Record, ...]:
+    if not records:
+        return ()
     tx.lock({record.scope for record in records})
     written = tx.write(
         [create_record(_expecting(tx, record), Move.PROPOSE, intake.act) for record in records]

@@ -131,6 +131,9 @@ class ServerAddress:
 
 
 _names = count()
+# What is worth keeping of what a snapshot has answered: no page of a journal, nor what a long walk asks.
+_KEPT_CHARS = 16_384
+_KEPT_ANSWERS = 256
 
 
 @cache
@@ -139,21 +142,36 @@ def to_driver_sql(sql: str) -> bytes:
     return sql.replace("%", "%%").replace("?", "%s").encode()
 
 
+def _is_small(rows: list[Row]) -> bool:
+    texts = (value for row in rows for value in row if isinstance(value, str))
+    return len(rows) <= 2 and sum(map(len, texts)) <= _KEPT_CHARS
+
+
 class PostgresSession(Spoilable):
     """`sql.session.Session` on a connection whose transaction somebody else begins and ends."""
 
-    def __init__(self, connection: psycopg.Connection, server: ServerAddress, dialect: Dialect) -> None:
+    def __init__(
+        self, connection: psycopg.Connection, server: ServerAddress, dialect: Dialect, *, is_snapshot: bool
+    ) -> None:
         self._connection = connection
+        # In a snapshot the same question has the same answer, and the server is asked once.
+        self._answers: dict[tuple[str, Parameters], list[Row]] | None = {} if is_snapshot else None
         self._server = server
         self.dialect = dialect
         self.rows_written = 0
         self._streams: set[psycopg.ServerCursor[Row]] = set()
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        asked = (sql, tuple(parameters))
+        if self._answers and asked in self._answers:
+            return [*self._answers[asked]]
         try:
-            return self._connection.execute(to_driver_sql(sql), parameters).fetchall()
+            found = self._connection.execute(to_driver_sql(sql), parameters).fetchall()
         except DRIVER_ERRORS as error:
             raise self._server.translate_in_transaction(error) from error
+        if self._answers is not None and len(self._answers) < _KEPT_ANSWERS and _is_small(found):
+            self._answers[asked] = found
+        return found
 
     def stream(self, sql: str, parameters: Parameters = (), *, at_once: int = STREAM_ROWS) -> Iterator[Row]:
         cursor = self._connection.cursor(name=f"stream_{next(_names)}")

@@ -1,6 +1,6 @@
 """The store on PostgreSQL, which several daemons may share; run memories are rows there."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
@@ -29,13 +29,17 @@ from runlore.storage.run_memory_body import body_of, checksum_of, is_unchanged, 
 from runlore.storage.sql import health, positions
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.policies import SqlPolicies
-from runlore.storage.sql.session import IN_LIST_MAX, Dialect, Row, SqlValue, chunks, in_list
+from runlore.storage.sql.session import IN_LIST_MAX, Dialect, Row, SqlValue, chunks, in_list, rows_of
 from runlore.storage.sql.transaction import SqlSnapshot, SqlTransaction
 
 PAGE_ROWS = 500
 
 # The lock holds off whoever prunes or forgets the run, and not those who only point to its row.
 _STATE = "SELECT memory FROM runs WHERE run_id = ? FOR NO KEY UPDATE"
+_STORED = (
+    "SELECT run_id, memory FROM runs WHERE run_id IN ({ids}) AND memory = 'stored' ORDER BY run_id"
+    " FOR NO KEY UPDATE"
+)
 _PUT = (
     "INSERT INTO run_memories (run_id, checksum, body) VALUES (?, ?, ?)"
     " ON CONFLICT (run_id) DO UPDATE SET checksum = EXCLUDED.checksum, body = EXCLUDED.body"
@@ -67,17 +71,15 @@ class TableRunMemories:
             if owed is None or is_unchanged(SqlPolicies(session), SqlJobs(session), owed):
                 session.run([(_PUT, [row])])
 
-    def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
-        if not is_storable(run_id):
+    def note_captures(self, states: Mapping[RunId, CaptureState]) -> None:
+        if not any(map(is_storable, states)):
             return
         with self._writing() as session:
-            states = session.rows(_STATE, (run_id,))
-            if not states or states[0][0] != MemoryState.STORED.value:
-                return
-            rows = session.rows(_LOCKED, (run_id,))
-            found = _read(rows[0]) if rows else None
-            if isinstance(found, RunMemory) and found.capture is not capture:
-                session.run([(_PUT, [_row(found.with_capture(capture))])])
+            stored = {run_id for run_id, _ in rows_of(session, _STORED, states)}
+            found = [_read(row) for row in rows_of(session, _GET + " FOR UPDATE", stored)]
+            noted = [each for each in found if isinstance(each, RunMemory)]
+            changed = [each for each in noted if each.capture is not states[each.run_id]]
+            session.run([(_PUT, [_row(each.with_capture(states[each.run_id])) for each in changed])])
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
         return self.get_many((run_id,)).get(run_id)
@@ -265,7 +267,7 @@ class PostgresStore:
         """A connection whose transaction is rolled back when nobody has committed it."""
         with nullcontext() if read_only else self._stuck.watch():
             connection = self._take_connection()
-            session = PostgresSession(connection, self._server, self._dialect)
+            session = PostgresSession(connection, self._server, self._dialect, is_snapshot=read_only)
             try:
                 connection.isolation_level = isolation
                 connection.read_only = read_only

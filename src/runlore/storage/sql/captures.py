@@ -16,7 +16,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import Row, SqlCollection, id_chunks, writing
+from runlore.storage.sql.session import Parameters, Row, SqlCollection, id_chunks, writing
 
 TABLE = texts.TextTable(
     "run_captures", "capture", "run_id session_id opened_at_ms state is_untrusted", row="c"
@@ -37,8 +37,8 @@ _WITHOUT_MEMORY = (
     """ AND (r.memory = 'pruned' OR (r.memory = 'none' AND r.body LIKE '%"imported":true%'))"""
     " AND r.finished_at_ms >= ?"
 )
-# It answers where the text of the row stands that was there before.
-_PUT = f"{TABLE.put} RETURNING text_revision"
+# Where the text of a row stands that was there before.
+_STOOD = "SELECT run_id, text_revision FROM run_captures WHERE run_id IN ({ids})"
 # What waited to be captured never will be.
 _BLANK = (
     "UPDATE run_captures SET text_revision = NULL,"
@@ -59,18 +59,21 @@ class SqlCaptures(SqlCollection):
         return {capture.run_id: capture for capture in map(_read, rows)}
 
     @writing
-    def put(self, capture: Capture) -> None:
-        columns.check_storable(capture.run_id, capture.session_id)
-        self._session.make_room(freeing=False)
-        row = (*columns.values_of(capture, TABLE.columns[:-1]), int(capture.provenance.tainted))
-        stood = self._session.rows(_PUT, row)[0][0]
-        text = {} if capture.provenance == TRUSTED else serialize(capture.provenance)
-        if stood is None and not text:
+    def put(self, *captures: Capture) -> None:
+        if not captures:
             return
-        # The row is ours from here on, so nobody else writes its text.
-        revision, statements = texts.replace_statements(self._session, TABLE.owner(capture.run_id), text)
-        placed = (revision, capture.run_id)
-        self._run(*statements, (TABLE.place, [placed]))
+        for capture in captures:
+            columns.check_storable(capture.run_id, capture.session_id)
+        self._session.make_room(freeing=False)
+        self._execute(TABLE.put, *map(_values, captures))
+        # The rows are ours from here on, so nobody else writes their texts.
+        stood: dict[RunId, int | None] = dict(self._rows_of(_STOOD, [capture.run_id for capture in captures]))
+        for capture in captures:
+            text = {} if capture.provenance == TRUSTED else serialize(capture.provenance)
+            if text or stood[capture.run_id] is not None:
+                owner = TABLE.owner(capture.run_id)
+                revision, statements = texts.replace_statements(self._session, owner, text)
+                self._run(*statements, (TABLE.place, [(revision, capture.run_id)]))
 
     def untrusted_before(self, session_id: SessionId, moment: datetime) -> tuple[Capture, ...]:
         """The captures of a session's runs opened before a moment that read from outside, oldest first."""
@@ -97,6 +100,10 @@ class SqlCaptures(SqlCollection):
         for chunk in id_chunks(known):
             emptied = texts.erase_statement(self._session, map(TABLE.owner, chunk))
             self._run((_BLANK, [(run_id,) for run_id in chunk]), emptied)
+
+
+def _values(capture: Capture) -> Parameters:
+    return (*columns.values_of(capture, TABLE.columns[:-1]), int(capture.provenance.tainted))
 
 
 def _provenance(text: JsonObject, is_untrusted: int) -> Provenance:

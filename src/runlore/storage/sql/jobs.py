@@ -39,6 +39,7 @@ _CLAIM = (
     " UPDATE jobs SET state = ?, attempts = attempts + 1, fence = fence + 1, holder = ?, lease_until_ms = ?"
     f" WHERE job_id IN (SELECT job_id FROM due) RETURNING {_ALL}"
 )
+_NEW_AND_DUE = "state = 'waiting' AND attempts = 0 AND due_at_ms <= ?"
 _HASTEN = (
     "UPDATE jobs SET due_at_ms = CASE WHEN due_at_ms > ? THEN ? ELSE due_at_ms END, error = ''"
     " WHERE state = 'waiting' AND (due_at_ms > ? OR error <> '') AND kind IN ({kinds})"
@@ -70,14 +71,17 @@ class SqlJobs(SqlCollection):
     """The lease-based job table that all background work uses. Finished jobs are deleted."""
 
     @writing
-    def put(self, job: Job, *, revives: bool = True) -> bool:
-        """Queue a job, or with a holder and fence 1 queue it as claimed already; False, and nothing changed,
-        when one of this kind and subject waits or is leased. A dead one makes room for it: whatever keeps
-        being asked for is tried again, from its first attempt. Unless it `revives`, a dead one stays."""
-        assert (job.state is JobState.LEASED) == (job.holder is not None), "whoever holds a job has leased it"
-        columns.check_storable(job.job_id, job.subject, job.holder)
+    def put(self, *jobs: Job, revives: bool = True) -> int:
+        """Queue jobs, or one with a holder and fence 1 as claimed already: how many were. One is not, and
+        nothing changed, where one of its kind and subject waits or is leased. A dead one makes room for it:
+        whatever keeps being asked for is tried again, from its first attempt. Unless it `revives`, a dead one
+        stays."""
+        for job in jobs:
+            held = job.state is JobState.LEASED
+            assert held == (job.holder is not None), "whoever holds a job has leased it"
+            columns.check_storable(job.job_id, job.subject, job.holder)
         self._session.make_room(freeing=False)
-        return self._execute(_PUT if revives else _PUT_NEW, _values(job)) == 1
+        return self._execute(_PUT if revives else _PUT_NEW, *map(_values, jobs))
 
     @writing
     def claim(
@@ -134,6 +138,12 @@ class SqlJobs(SqlCollection):
     def is_due(self, kinds: frozenset[JobKind], now: datetime, *, passing_over: str | None = None) -> bool:
         """Whether there is one of these kinds that `claim` would take now, or put among the dead."""
         return bool(kinds) and bool(self._session.rows(*_claimable(kinds, now, passing_over)))
+
+    def count_due(self, kinds: frozenset[JobKind], now: datetime) -> int:
+        """How many of these kinds nobody has begun yet, and could."""
+        wanted = sorted(kind.value for kind in kinds)
+        sql = f"SELECT count(*) FROM jobs WHERE kind IN ({in_list(wanted)}) AND {_NEW_AND_DUE}"
+        return self._number(sql, *wanted, to_milliseconds(now))
 
     @writing
     def hasten(self, kinds: frozenset[JobKind], now: datetime) -> int:

@@ -1,6 +1,6 @@
 """The topology index of run memories, in SQL that both databases run."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 
@@ -117,9 +117,9 @@ class SqlPointers(SqlCollection):
             )
 
     @writing
-    def set_capture(self, run_id: RunId, capture: CaptureState) -> None:
+    def set_capture(self, states: Mapping[RunId, CaptureState]) -> None:
         self._session.make_room(freeing=False)
-        self._execute(_SET_CAPTURE, (capture.value, run_id))
+        self._execute(_SET_CAPTURE, *((capture.value, run_id) for run_id, capture in sorted(states.items())))
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:

@@ -158,6 +158,10 @@ class SqlSessions(SqlPersonas):
     def find(self, session_id: SessionId) -> Conversation | None:
         return self._read_first(_read, _FIND, session_id)
 
+    def get_many(self, session_ids: Sequence[SessionId]) -> dict[SessionId, Conversation]:
+        rows = self._rows_of(f"{_FOUND} sessions s {_TEXT} WHERE s.session_id IN ({{ids}})", session_ids)
+        return {session.session_id: session for session in map(_read, rows)}
+
     def page(
         self,
         *,
