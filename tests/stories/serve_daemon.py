@@ -3,6 +3,7 @@
 It prints one line when it is ready, or the problem that keeps it from starting.
 """
 
+import gc
 import json
 import sys
 from dataclasses import asdict
@@ -17,6 +18,8 @@ from runlore.domain.errors import RunloreError
 
 def main() -> int:
     """Serve until told to stop."""
+    # What this process was forked from had its garbage set aside already.
+    gc.unfreeze()
     given = json.loads(sys.argv[1])
     server = ServerSettings(**given.pop("server", {}))
     log_file = given.pop("log_file", None)
@@ -30,7 +33,7 @@ def main() -> int:
 
 
 def _say(told: DaemonFile) -> None:
-    print(json.dumps(asdict(told)), flush=True)
+    print(json.dumps({**asdict(told), "frozen": gc.get_freeze_count()}), flush=True)
 
 
 if __name__ == "__main__":

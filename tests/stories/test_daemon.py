@@ -45,6 +45,8 @@ def test_a_first_start_makes_a_token_and_private_files_and_answers(
         told = read_daemon_file(str(home))
         assert told is not None
         assert (told.pid, told.socket) == (served.process.pid, served.said["socket"])
+        # What a daemon has loaded is not looked through for garbage while it answers.
+        assert served.said["frozen"] > 10_000
         assert served.call("GET", "/readyz").json == {"ready": True, "reasons": []}
         assert served.call("GET", "/v1/status").json["store"]["engine"] == ("postgresql" if url else "sqlite")
         over_tcp = http.client.HTTPConnection(str(told.url).removeprefix("http://"), timeout=TIMEOUT_S)

@@ -4,6 +4,7 @@ The unix socket and TCP have a web server each in one loop, for only TCP may spe
 """
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -77,6 +78,8 @@ def serve(
         told = _daemon_file(plan, service, listeners)
 
         def announce() -> None:
+            # What was loaded stays: looking for garbage in it holds up every call for a tenth of a second.
+            gc.freeze()
             write_daemon_file(plan.state_root, told)
             _log.info("ready", pid=told.pid, socket=told.socket, url=told.url, version=told.version)
             if on_ready is not None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snowballstemmer.english_stemmer import EnglishStemmer
 
+from runlore.domain.text import analysis
 from runlore.domain.text.stemming import WordStemmer
 from tests.architecture.source_tree import ROOT
 
@@ -33,12 +34,22 @@ def pinned(word: str) -> str:
 @given(word=WORDS)
 def test_the_stem_of_a_word_is_that_of_the_pinned_stemmer(word: str) -> None:
     assert WordStemmer().stemWord(word) == pinned(word)
+    terms = analysis.terms_of(word.lower())
+    for term in terms:
+        assert analysis.terms_among(word.lower(), (term,)) == (len(terms), [t for t in terms if t == term])
 
 
 def test_it_is_so_for_all_words_of_our_pages_one_stemmer_after_another() -> None:
     pages = [path.read_text("utf-8").lower() for path in sorted((ROOT / "docs").rglob("*.md"))]
-    words = sorted({word for page in pages for word in re.findall("[a-z]{3,40}", page)} | set(PARTS))
+    words = sorted(
+        {word for page in pages for word in re.findall("[a-z]{3,40}", page)} | {*PARTS, "dying", "cried"}
+    )
     stemmer = WordStemmer()
 
     assert len(words) > 3_000
-    assert [(word, str(stemmer.stemWord(word))) for word in words] == [(w, pinned(w)) for w in words]
+    stems = [(word, str(stemmer.stemWord(word))) for word in words]
+    assert stems == [(w, pinned(w)) for w in words]
+    # A search counts the words that have none of its stems without stemming them.
+    known = [(word, stem) for word, stem in stems if analysis.terms_of(word) == [stem]]
+    assert len(known) > 3_000
+    assert [word for word, stem in known if analysis.terms_among(word, (stem,)) != (1, [stem])] == []

@@ -236,7 +236,7 @@ _IMPACT_RANGE = 25_600 - 128 * IMPACT_LEAST
 _KNEE_EXCESS = (LENGTH_STEEPNESS - 1) * LENGTH_KNEE
 
 
-def impacts_of(record: Record, *, wanted: Sequence[str] | None = None) -> Impacts:
+def impacts_of(record: Record, *, wanted: tuple[str, ...] | None = None) -> Impacts:
     """The terms of a record, or those `wanted` of them. A term counts once for all metadata, however often it
     stands there."""
     if wanted is None:

@@ -12,7 +12,6 @@ Changing a list changes scores: raise `ANALYSER_VERSION`.
 
 import re
 import unicodedata
-from collections.abc import Collection
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -75,25 +74,41 @@ def terms_of(text: str) -> list[str]:
     return list(chain.from_iterable(map(_terms_of_chunk if cacheable else _chunk_terms, chunks)))
 
 
-def terms_among(text: str, wanted: Collection[str]) -> tuple[int, list[str]]:
+def terms_among(text: str, wanted: tuple[str, ...] | frozenset[str]) -> tuple[int, list[str]]:
     """How many terms a text has, and those of the `wanted` that stand in it, with repetitions.
 
-    A stem begins as its word does: a plain word that begins with another letter is counted as it is.
+    Only plain words that may have one of the wanted as their stem are looked up, the others are counted.
 
-    >>> terms_among("The cat's categories, e.g. `snake_case` in C++", ["categori", "caught"])
+    >>> terms_among("The cat's categories, e.g. `snake_case` in C++", ("categori", "caught"))
     (7, ['categori'])
     """
-    initials = {term[0] for term in wanted}
+    beginnings = _beginnings_of(wanted)
     length, found = 0, list[str]()
     for chunk in chunks_of(text):
         is_plain = chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle())
-        if is_plain and (word := chunk.lower())[0] not in initials:
-            length += not is_stop_word(word)
+        if is_plain and not (word := chunk.lower()).startswith(beginnings.get(word[0], ())):
+            length += word not in ENGLISH
         else:
             terms = terms_of_chunk(chunk)
             length += len(terms)
             found += terms
     return length, [term for term in found if term in wanted]
+
+
+@lru_cache(maxsize=8)
+def _beginnings_of(terms: tuple[str, ...] | frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """How the words of these terms begin, by their first letters: as the term does, its last letter apart.
+
+    >>> _beginnings_of(("tri", "trust", "die"))
+    {'t': ('tr', 'trus'), 'd': ('d',)}
+
+    `tri` is of `try`, and `die` of `dying`.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for term in terms:
+        same = term[0] if term.endswith("ie") else term[:-1] or term
+        found[term[0]] = (*found.get(term[0], ()), same)
+    return found
 
 
 def terms_of_chunk(chunk: str) -> tuple[str, ...]:
@@ -154,8 +169,9 @@ def _stemmer() -> "WordStemmer":
 
 
 def forget_words() -> None:
-    """Empty the cache of words seen, so that erased content is not kept there."""
+    """Empty the caches of words seen, so that erased content is not kept there."""
     _terms_of_chunk.cache_clear()
+    _beginnings_of.cache_clear()
 
 
 @cache

@@ -25,6 +25,8 @@ from runlore.domain.search.ranking import Impacts, Query, impacts_of
 from runlore.domain.text.analysis import fold_text
 
 _RECORDS_MAX = 4_096
+# So many hits of a record are taken apart for their query alone.
+HITS_APART = 4
 
 
 class Analysed:
@@ -32,18 +34,18 @@ class Analysed:
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        self._was_hit = False
+        self._hits = 0
 
     @cached_property
     def impacts(self) -> Impacts:
         return impacts_of(self.record)
 
     def impacts_for(self, query: Query) -> Impacts:
-        """At least those of a query's terms: taking every word apart is most of what a hit costs. What is
-        hit again is taken apart whole, for all that follow."""
-        if self._was_hit:
+        """At least those of a query's terms: taking every word apart costs several times as much. What is
+        hit again and again is taken apart whole, for all that follow."""
+        self._hits += 1
+        if self._hits > HITS_APART:
             return self.impacts
-        self._was_hit = True
         return impacts_of(self.record, wanted=query.terms)
 
 
