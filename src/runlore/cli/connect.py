@@ -1,5 +1,6 @@
 """`runlore connect` and `disconnect`: hooks, memory over MCP and skills for the agents that people use."""
 
+import shutil
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -32,8 +33,11 @@ _TRUST = {
     "codex": "Codex runs only hooks that you trust: start `codex`, type /hooks, trust these.",
     "claude-code": "Sessions that are open take it over when they start again.",
 }
-
-
+# The command of each agent; Cursor is an application.
+_COMMANDS = {
+    "claude-code": "claude",
+    **{name: name for name in AGENTS if name not in ("claude-code", "cursor")},
+}
 _INSTALL = {
     "claude-code": "In a clone of Runlore: `claude plugin marketplace add .`, then"
     " `claude plugin install runlore@runlore`.",
@@ -96,6 +100,11 @@ def connect(call: Invocation, agent: AgentArgument, options: ConnectOptions) -> 
             say(_INSTALL[agent])
         if changes and agent in _TRUST:
             say(_TRUST[agent])
+        if agent in _COMMANDS and shutil.which(_COMMANDS[agent]) is None:
+            say(
+                f"There is no program `{_COMMANDS[agent]}` on your PATH: nothing reports before there is.",
+                "yellow",
+            )
         say("`runlore status` shows when it last reported, `runlore disconnect` undoes it.", "dim")
 
     plain: JsonObject = {

@@ -15,7 +15,7 @@ import pytest
 from runlore.agents.hooks.connection import AgentConnection
 from runlore.agents.hooks.reports import AGENTS
 from runlore.agents.hooks.settings_edits import HookSetup
-from runlore.domain.errors import RunloreError
+from runlore.domain.errors import Invalid, RunloreError
 from tests.fakes import START
 from tests.flow.dying import Died
 
@@ -229,6 +229,11 @@ def make_read_only(place: Place) -> None:
     place.servers.chmod(0o400)
 
 
+def make_pipe(place: Place) -> None:
+    place.servers.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(place.servers)
+
+
 REFUSED: dict[str, tuple[str, Callable[[Place], None]]] = {
     "malformed hooks": ("connect.settings", lambda at: at.write(at.hooks, '{"hooks": ')),
     "hooks of another form": (
@@ -239,6 +244,7 @@ REFUSED: dict[str, tuple[str, Callable[[Place], None]]] = {
     "no UTF-8": ("connect.settings", lambda at: at.write(at.servers, b'{"a": "\xff"}')),
     "servers of another form": ("connect.settings", lambda at: at.write(at.servers, "mcp_servers = {}\n{}")),
     "read-only": ("connect.write", make_read_only),
+    "a pipe": ("connect.write", make_pipe),
     "a folder in its place": ("connect.write", lambda at: at.servers.mkdir(parents=True)),
     "a file where its folder is": ("connect.write", lambda at: at.write(at.hooks.parent, "")),
 }
@@ -261,6 +267,16 @@ def test_what_cannot_be_understood_or_written_is_refused_and_untouched(
     assert refused.value.hint
     assert place.seen() == before
     assert not os.path.exists(place.connection.record_path)
+
+
+def test_servers_in_toml_that_none_can_be_added_to_are_called_so(tmp_path: Path) -> None:
+    place = Place(tmp_path, "codex")
+    for text in ("mcp_servers = 3\n", 'mcp_servers = {mine = {command = "x"}}\n'):
+        place.write(place.servers, text)
+        with pytest.raises(Invalid) as refused:
+            place.connect()
+        assert "its mcp_servers are not tables" in refused.value.sentence
+        assert place.servers.read_text() == text
 
 
 TAKEN = {

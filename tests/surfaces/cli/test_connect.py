@@ -96,6 +96,17 @@ def test_each_agent_is_connected_told_of_and_disconnected(served: Runlore, clean
     assert served.json("status")["agents"] == []
 
 
+def test_an_agent_whose_program_is_nowhere_is_connected_with_a_word_about_it(
+    served: Runlore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "codex").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    told = {agent for agent in AGENTS if "nothing reports before" in served.text("connect", agent)}
+
+    assert told == set(AGENTS) - {"codex", "cursor"}
+
+
 def test_codex_is_told_of_until_it_trusts_the_hooks_and_then_when_it_reported(
     served: Runlore, clean_home: Path
 ) -> None:

@@ -17,6 +17,7 @@ import os
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 
 from runlore.agents.hooks.json_edit import add_item, read_json, remove_items, remove_member, set_member
@@ -289,9 +290,10 @@ def _toml_server(path: str, command: list[str]) -> FileEdit:
         kept = remove(text)
         gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
         made = f"{kept}{gap}{block}"
-        if read(made) != (read(kept)[0], wanted):
-            raise _settings_error(path, "no server can be added to its mcp_servers")
-        return made
+        with suppress(Invalid):
+            if read(made) == (read(kept)[0], wanted):
+                return made
+        raise _settings_error(path, "its mcp_servers are not tables, such as [mcp_servers.NAME]")
 
     return FileEdit(path=path, connect=connect, disconnect=remove)
 
