@@ -70,15 +70,19 @@ def test_what_was_reported_while_no_daemon_was_there_is_taken_by_the_next_one_on
         )
     report(laptop.home, "stop", json.dumps(PROMPT).encode())
     (laptop.home / "spool" / "00000000000000000001-1.cursor.stop").write_bytes(b"\x00 damaged")
+    (laptop.home / "spool" / "00000000000000000002-1.cursor.stop").write_bytes(b"[" * 100_000)
+    (laptop.home / "spool" / "00000000000000000003-1.cursor.stop").mkdir()
+    os.mkfifo(laptop.home / "spool" / "00000000000000000004-1.cursor.stop")
     (laptop.home / "spool" / "strange").write_bytes(b"{}")
-    assert len(spooled(laptop)) == 5
+    assert len(spooled(laptop)) == 8
 
     laptop.serve()
-    until(lambda: not spooled(laptop), told=lambda: spooled(laptop))
+    left = [f"0000000000000000000{number}-1.cursor.stop" for number in (3, 4)]
+    until(lambda: spooled(laptop) == left, told=lambda: spooled(laptop))
 
     assert sorted(requests(laptop)) == ["Build it", "Test it"]
     assert report(laptop.home, "stop", json.dumps(PROMPT).encode()) == b""
-    assert spooled(laptop) == [], "a daemon that answers is told at once"
+    assert spooled(laptop) == left, "a daemon that answers is told at once"
 
 
 def test_a_daemon_that_does_not_answer_holds_nobody_up(laptop: Runlore) -> None:

@@ -135,18 +135,23 @@ class TranscriptWatch:
             names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
         except OSError:
             return False
+        worked = False
         for name in names:
             path = os.path.join(folder, name)
+            if not os.path.isfile(path):
+                # A folder or a pipe: what hooks have written does not wait for it.
+                continue
             try:
                 self._take_spooled(operations, name, path)
             except (Unavailable, OSError):
                 # It is tried again with the next step.
-                return False
-            except (ValueError, RunloreError) as error:
+                return worked
+            except (ValueError, RecursionError, RunloreError) as error:
                 _log.warning("a spooled report was left out: %s", type(error).__name__)
             with suppress(OSError):
                 os.unlink(path)
-        return bool(names)
+                worked = True
+        return worked
 
     def _take_spooled(self, operations: "ops.Operations", name: str, path: str) -> None:
         _, agent_name, event = name.split(".", 2)

@@ -188,9 +188,10 @@ def _changes(texts: dict[str, bytes | None]) -> list[FileChange]:
 
 def _read(path: str) -> bytes | None:
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise OSError(errno.EINVAL, "it is not a file")
+        if os.path.exists(path) and not os.path.isfile(path):
+            # To open a pipe is to wait for whoever writes into it.
+            raise OSError(errno.EINVAL, "it is not a file")
+        with open(path, "rb") as file:
             content = file.read(_BYTES_MAX + 1)
     except FileNotFoundError:
         return None
@@ -199,11 +200,6 @@ def _read(path: str) -> bytes | None:
     if len(content) > _BYTES_MAX:
         raise Invalid(f"{path} is too large", code="connect.settings", hint="nothing was changed")
     return content
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Of a pipe, too, which would else wait for whoever writes into it."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _decode(path: str, content: bytes | None) -> str:
