@@ -18,7 +18,10 @@ CLOSED = (
     r"^(at|state|status|kind|type|layer|acts|executor|role|next_cursor|writes|engine|from_state|to_state"
     r"|publish_tier|quality|origin|policy_actor_kind|mode|default_action|event)$|_at$"
 )
-_HIDDEN = r"[\u202a-\u202e\u2066-\u2069\u200b\x07\x1b]"
+_HIDDEN = (
+    r"[\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\u2060-\u2063\ufeff\u00ad\u034f\u180e\u3164\uffa0\u2800\ue000"
+    r"\x00\x07\x08\x0b\x0c\x0e\x0f\x1b\x7f\x9b]"
+)
 _SCRIPT = """
 (() => {
   const texts = TEXTS, closed = new RegExp(CLOSED), real = window.fetch;

@@ -14,6 +14,7 @@ from tests.surfaces.api_client import Api, path_of
 from tests.surfaces.api_filled import Filled
 from tests.surfaces.console import pictures
 from tests.surfaces.console.hostile_answers import change_answers, visit_all
+from tests.surfaces.console.hostile_texts import HOSTILE, hostile_texts
 from tests.surfaces.console.walks import Walk, say, settle, walking
 from tests.surfaces.skill_files_of import skill_md
 
@@ -150,13 +151,19 @@ def test_no_text_of_a_stranger_does_anything(chromium: Browser, embedded_served:
 
 
 @pytest.mark.req("CON-7")
-def test_no_text_does_anything_in_any_field_of_any_page(chromium: Browser, filled: Filled) -> None:
-    """Whatever an answer of the daemon says, ids included, the page shows as text."""
+@pytest.mark.parametrize("turns", [8, pytest.param(HOSTILE, marks=pytest.mark.soak)])
+def test_no_text_does_anything_in_any_field_of_any_page(
+    chromium: Browser, filled: Filled, turns: int
+) -> None:
+    """Whatever an answer of the daemon says, ids included, the page shows as text. With each turn each field
+    has another one; in the long ring each has each of the five hundred."""
+    texts = hostile_texts()
+    assert len(texts) == HOSTILE
     with chromium.new_context(viewport={"width": 360, "height": 800}) as opened:
         walk = Walk(filled.api, opened.new_page())
-        change_answers(walk.page, PAYLOADS)
+        change_answers(walk.page, texts)
         walk.log_in()
-        shown = visit_all(walk, all_places(filled), 2 * len(PAYLOADS))
+        shown = visit_all(walk, all_places(filled), turns)
     assert (FREE_TEXTS - shown) == set()
 
 

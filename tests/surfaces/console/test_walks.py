@@ -71,6 +71,63 @@ def test_a_record_is_found_traced_taken_back_and_forgotten(chromium: Browser, se
     assert not served.get(path_of("v1", "memory", "records", old))["summary"]
 
 
+@pytest.mark.req("CON-2")
+def test_the_lineage_of_a_record_goes_as_far_as_it_hangs_together(
+    chromium: Browser, embedded_served: Api
+) -> None:
+    """Not only what stands next to it."""
+    versions = [publish(embedded_served, say(embedded_served, "The staging port is 8080"))]
+    for port in (9090, 7070):
+        versions.append(say(embedded_served, f"The staging port is {port}"))
+        settle(embedded_served)
+        confirm = path_of("v1", "review", versions[-1], "confirm")
+        embedded_served.post(confirm, {"supersedes": versions[-2]})
+    with walking(chromium, embedded_served) as walk:
+        for at, told in ((0, ("replaced it", "after that")), (2, ("it replaced", "before that"))):
+            walk.go(f"memory/{versions[at]}")
+            expect(walk.page.locator(".lineage + ul b")).to_have_text([f"{each}: " for each in told])
+            expect(walk.page.locator(".lineage rect")).to_have_count(3)
+            expect(walk.page.locator(".lineage line")).not_to_have_count(0)
+
+
+@pytest.mark.req("CON-3")
+def test_a_long_run_is_read_on(chromium: Browser, embedded_served: Api) -> None:
+    """All that happened can be read, in pieces; a passage far down is found, and beside a claim in other
+    words the sentence that says it is marked."""
+    api = embedded_served
+    open_run(api, "talk", "talk-1", "Which staging port do we use?")
+    for begin in range(0, 1_200, 200):
+        events = [
+            {"type": "assistant_message", "text": f"Step {number} is done."}
+            for number in range(begin, begin + 200)
+        ]
+        api.post(path_of("v1", "runs", "talk-1", "events"), {"events": events}, status=201)
+    long = f"{'Nothing of it. ' * 900}As for staging, we use the port 8080 there. And so on."
+    told = api.post(
+        path_of("v1", "runs", "talk-1", "events"),
+        {"events": [{"type": "assistant_message", "text": long}]},
+        status=201,
+    )
+    api.post(path_of("v1", "runs", "talk-1", "finish"), {"status": "completed"})
+    say(
+        api,
+        "The port of staging is 8080",
+        evidence_refs=[{"run_id": "talk-1", "event_number": told["last_number"]}],
+    )
+    settle(api)
+    with walking(chromium, api) as walk:
+        page = walk.page
+        page.locator(".items .item", has_text="The port of staging is 8080").click()
+        expect(page.locator(".passage mark")).to_have_text("As for staging, we use the port 8080 there.")
+        expect(page.locator(".passage mark")).to_be_in_viewport()
+        walk.go("sessions/talk/talk-1")
+        expect(page.locator(".timeline > li")).to_have_count(500)
+        page.get_by_role("button", name="Read more").click()
+        page.get_by_role("button", name="Read more").click()
+        expect(page.locator(".timeline")).to_contain_text("As for staging")
+        expect(page.get_by_role("button", name="Read more")).to_have_count(0)
+
+
 @pytest.mark.req("CON-3")
 def test_a_run_is_followed_and_what_it_asks_is_answered(chromium: Browser, served: Api) -> None:
     """Its page tells what its prompt was given, goes on as the journal does, and an approval is given there
@@ -252,15 +309,11 @@ def test_a_policy_is_tried_put_and_rolled_back(chromium: Browser, served: Api) -
         page.get_by_role("button", name="What would it do?").click()
         expect(page.get_by_role("heading", name="it would differ 1 time")).to_be_visible()
         expect(page.locator(".added")).to_contain_text("reject")
-        page.get_by_label("rules").fill(
-            '[{"name": "all", "action": "publish_active", "min_confidence": 900}]'
-        )
-        page.get_by_role("button", name="Put it in force").click()
-        expect(page.get_by_label("rules")).to_have_attribute("aria-invalid", "true")
-        page.get_by_label("rules").fill("[")
-        page.get_by_role("button", name="Put it in force").click()
-        expect(page.locator(".field .error:visible")).to_contain_text("is not JSON")
-        page.get_by_label("rules").fill("[]")
+        page.get_by_label("holdback percent").fill("900")
+        page.get_by_role("button", name="What would it do?").click()
+        expect(page.get_by_label("holdback percent")).to_have_attribute("aria-invalid", "true")
+        expect(page.locator(".field .error:visible")).to_contain_text("projection.holdback_percent")
+        page.get_by_label("holdback percent").fill("0")
         page.get_by_role("button", name="Put it in force").click()
         expect(page.locator(".note")).to_contain_text("Revision 1 is in force")
         page.get_by_label("default action").select_option("manual_review")
@@ -274,6 +327,44 @@ def test_a_policy_is_tried_put_and_rolled_back(chromium: Browser, served: Api) -
         walk.go("policy/retention")
         expect(page.get_by_text("How long the words of journals are kept.")).to_be_visible()
     assert api.get("/v1/policies/learning")["policy"]["publication"]["default_action"] == "reject"
+
+
+@pytest.mark.req("CON-5")
+def test_rules_are_written_in_forms_of_their_own(chromium: Browser, embedded_served: Api) -> None:
+    """A mistake is told at the field of the rule that has it; rules are moved and taken out, and what was not
+    touched is put as it was."""
+    api = embedded_served
+    before: Json = {
+        "publication": {
+            "rules": [{"name": "late", "action": "reject", "expires_after_days": 30}],
+            "witnesses": ["outcomes"],
+        },
+        "projection": {"never_held_back": ["rec_1", "rec_2"]},
+    }
+    api.call("PUT", "/v1/policies/learning", {"policy": before})
+    put = api.get("/v1/policies/learning")["policy"]
+    with walking(chromium, api) as walk:
+        page = walk.page
+        walk.go("policy")
+        page.get_by_role("button", name="Add a rule").click()
+        expect(page.locator("fieldset", has=page.locator("legend:text-is('rule 2')")).last).to_be_visible()
+        page.get_by_label("name", exact=True).nth(1).fill("facts")
+        page.get_by_label("action", exact=True).nth(1).select_option("publish_active")
+        page.get_by_role("button", name="What would it do?").click()
+        kind = page.get_by_label("kind", exact=True)
+        expect(kind.nth(1)).to_have_attribute("aria-invalid", "true")
+        expect(kind.nth(0)).not_to_have_attribute("aria-invalid", "true")
+        kind.nth(1).select_option("fact")
+        page.get_by_role("button", name="Move it up").click()
+        expect(page.get_by_label("name", exact=True).first).to_be_focused()
+        page.get_by_role("button", name="Put it in force").click()
+        expect(page.locator(".note")).to_contain_text("Revision 2 is in force")
+        told = api.get("/v1/policies/learning")["policy"]
+        assert [each["name"] for each in told["publication"]["rules"]] == ["facts", "late"]
+        page.get_by_role("button", name="Take it out").first.click()
+        page.get_by_role("button", name="Put it in force").click()
+        expect(page.locator(".note")).to_contain_text("Revision 3 is in force")
+    assert api.get("/v1/policies/learning")["policy"] == put
 
 
 @pytest.mark.req("CON-5")

@@ -107,15 +107,15 @@ export async function logOut() {
   session.forget();
 }
 
-/** All pages of a list, up to `most` items. */
-export async function pages(at, query, most = 2_000) {
+/** All pages of a list, up to `most` items, or until enough is read. */
+export async function pages(at, query, { most = Infinity, until = () => false, signal } = {}) {
   const items = [];
   let cursor;
   do {
-    const page = await get(at, { ...query, cursor });
+    const page = await get(at, { ...query, cursor }, signal);
     items.push(...page.items);
     cursor = page.next_cursor;
-  } while (cursor && items.length < most);
+  } while (cursor && items.length < most && !until(items));
   return items;
 }
 

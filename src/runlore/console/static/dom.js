@@ -3,6 +3,9 @@
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["g", "svg", "rect", "circle", "line", "path", "text"]);
 const CHARS_SHOWN_MAX = 20_000;
+// Of a passage: what is shown of it, and before what is marked.
+const PASSAGE_CHARS = 4_000;
+const BEFORE_CHARS = 300;
 
 /** An element. Attributes that begin with `on` are listeners; false, null and undefined leave one out. */
 export function h(name, attributes = {}, ...inside) {
@@ -73,14 +76,30 @@ export function said(text, { lines = false, max = CHARS_SHOWN_MAX } = {}) {
   return h("bdi", { class: lines ? "said lines" : "said" }, reveal(cut, lines));
 }
 
-/** The same, with the passages of it that equal `words` marked. */
-export function highlighted(text, words) {
-  const wanted = String(words ?? "").trim();
-  const at = wanted.length > 3 ? text.toLowerCase().indexOf(wanted.toLowerCase()) : -1;
-  if (at < 0) return said(text, { lines: true });
-  const end = at + wanted.length;
-  return h("bdi", { class: "said lines" },
-    reveal(text.slice(0, at), true), h("mark", {}, reveal(text.slice(at, end), true)), reveal(text.slice(end), true));
+/** A passage of a text, with what it says of a claim marked: its very words, or else the sentence that has most of
+    them. What is far from it is left out. */
+export function highlighted(text, claim) {
+  const [begin, end] = placeOf(claim, text) ?? [0, 0];
+  const from = begin > BEFORE_CHARS ? begin - BEFORE_CHARS : 0;
+  const to = Math.max(end, from + PASSAGE_CHARS);
+  return h("bdi", { class: "said lines" }, from ? "…" : null, reveal(text.slice(from, begin), true),
+    end ? h("mark", {}, reveal(text.slice(begin, end), true)) : null, reveal(text.slice(end, to), true), to < text.length ? "…" : null);
+}
+
+const wordsOf = (text) => new Set(text.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? []);
+
+function placeOf(claim, text) {
+  const asked = wordsOf(claim);
+  if (!asked.size) return null;
+  const whole = new RegExp(claim.trim().split(/\s+/).map((each) => each.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("\\s+"), "iu").exec(text);
+  if (whole) return [whole.index, whole.index + whole[0].length];
+  let found = null;
+  let most = asked.size / 2 - 1;
+  for (const each of text.matchAll(/\S[^\n]*?(?:[.!?](?=\s)|$)/gm)) {
+    const shared = [...wordsOf(each[0])].filter((word) => asked.has(word)).length;
+    if (shared > most) [found, most] = [[each.index, each.index + each[0].length], shared];
+  }
+  return found;
 }
 
 /** A refusal of the daemon as sentences; a name that stands in front stays as it is written. */
@@ -93,10 +112,9 @@ export const words = (key) => String(key).replaceAll("_", " ");
 export const number = (value) => Number(value).toLocaleString("en");
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${Number(count) === 1 ? one : many}`;
 
-export function when(text) {
+export function when(text, style = { dateStyle: "medium", timeStyle: "short" }) {
   if (!text) return "-";
-  const moment = new Date(text);
-  const told = moment.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+  const told = new Date(text).toLocaleString("en-GB", style);
   return h("time", { datetime: text, title: text }, told);
 }
 

@@ -445,14 +445,15 @@ class Inbox {
 }
 
 async function passage(reference, record, signal) {
-  const events = await api.pages(api.path("runs", reference.run_id, "journal"), { limit: 500 }, 2_000);
+  const isBehind = ({ number: each }) => each > (reference.event_number ?? 0);
+  const events = await api.pages(api.path("runs", reference.run_id, "journal"), { limit: 500 }, { until: (read) => isBehind(read.at(-1)), signal });
   const at = Math.max(0, events.findIndex((each) => each.number === reference.event_number));
   const near = events.slice(Math.max(0, at - 1), at + 2);
   if (signal.aborted) return null;
   return h("figure", { class: "passage" }, near.map((event) => {
     const text = event.body.text ?? event.body.output ?? JSON.stringify(event.body.arguments ?? event.body);
     const isIt = event.number === reference.event_number;
-    return h("blockquote", isIt ? { class: "it" } : {}, h("span", { class: "event" }, `${words(event.type)} ${event.number}`), isIt ? highlighted(text.slice(0, 4_000), record.summary) : said(text, { lines: true, max: 400 }));
+    return h("blockquote", isIt ? { class: "it" } : {}, h("span", { class: "event" }, `${words(event.type)} ${event.number}`), isIt ? highlighted(text, record.summary) : said(text, { lines: true, max: 400 }));
   }), h("figcaption", {}, "from run ", link(reference.run_id, "sessions", events[0]?.session_id ?? "", reference.run_id)));
 }
 

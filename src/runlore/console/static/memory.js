@@ -144,22 +144,34 @@ function event(each) {
     fold("What changed", json(Object.fromEntries(changes))));
 }
 
-const RELATIONS = [["supersedes", "it replaced"], ["superseded_by", "replaced it"], ["duplicate_of", "says the same"], ["both_hold", "holds beside it"], ["sources", "it came from"]];
+// How a record is bound to others, and on which side of it they stand.
+const RELATIONS = [["supersedes", "it replaced", -1], ["superseded_by", "replaced it", 1], ["duplicate_of", "says the same", -1], ["both_hold", "holds beside it", 1], ["sources", "it came from", -1]];
+const LINEAGE_MAX = 16;
 
-/** The records around this one: what it replaced on the left, what replaced it on the right. */
+/** The records that this one hangs together with, near and far: what came before on the left, what came after on the
+    right. */
 async function lineage(record) {
-  const named = { ...record, sources: record.source.record_ids };
-  const near = RELATIONS.flatMap(([key, told]) => [named[key] ?? []].flat().map((id) => [id, told, key === "superseded_by" ? 1 : -1]));
-  if (!near.length) return empty("It replaces nothing, and nothing replaces it.");
-  const told = await Promise.all(near.slice(0, 12).map(async ([id, how, side]) => [id, how, side, await api.get(api.path("memory", "records", id)).catch(() => null)]));
-  const height = Math.max(1, told.filter(([, , side]) => side < 0).length, told.filter(([, , side]) => side > 0).length) * 50;
-  const places = { "-1": 0, 1: 0 };
-  const lines = told.map(([, , side]) => { const y = (places[side] += 1) * 50 - 25; return h("line", { x1: 220, y1: height / 2, x2: side < 0 ? 110 : 330, y2: y }); });
-  places[-1] = places[1] = 0;
-  const box = (x, y, text, isIt) => h("g", isIt ? { class: "it" } : {}, h("rect", { x: x - 65, y: y - 16, width: 130, height: 32, rx: 8 }), h("text", { x, y: y + 4, "text-anchor": "middle" }, text));
-  const boxes = told.map(([, how, side]) => box(side < 0 ? 70 : 370, (places[side] += 1) * 50 - 25, how));
-  return h("div", {}, h("svg", { class: "lineage", viewBox: `0 0 440 ${height}`, "aria-hidden": "true" }, lines, boxes, box(220, height / 2, "this one", true)),
-    h("ul", { class: "evidence" }, told.map(([id, how, , found]) => h("li", {}, h("b", {}, `${how}: `), link(id, "memory", id), found ? [" ", said(found.summary, { max: 160 })] : " (forgotten)"))));
+  const found = new Map([[record.record_id, { record, at: 0 }]]);
+  const lines = [];
+  for (const [id, { record: each, at }] of found) {
+    const named = { ...each, sources: each?.source.record_ids };
+    for (const [key, how, step] of RELATIONS) {
+      for (const other of [named[key] ?? []].flat()) {
+        if (!found.has(other) && found.size < LINEAGE_MAX) found.set(other, { at: at + step, how: at ? (step < 0 ? "before that" : "after that") : how, record: await api.get(api.path("memory", "records", other)).catch(() => null) });
+        if (found.has(other)) lines.push([id, other]);
+      }
+    }
+  }
+  if (found.size === 1) return empty("It replaces nothing, and nothing replaces it.");
+  const all = [...found.values()];
+  const first = Math.min(...all.map(({ at }) => at));
+  const rows = {};
+  for (const each of all) Object.assign(each, { x: (each.at - first) * 120 + 50, y: (rows[each.at] = (rows[each.at] ?? 0) + 1) * 44 - 22 });
+  const width = Math.max(...all.map(({ x }) => x)) + 50;
+  const box = ({ x, y, how }, index) => h("g", how ? {} : { class: "it" }, h("rect", { x: x - 40, y: y - 15, width: 80, height: 30, rx: 8 }), h("text", { x, y: y + 4, "text-anchor": "middle" }, how ? String(index) : "this one"));
+  return h("div", {}, h("svg", { class: "lineage", viewBox: `0 0 ${width} ${Math.max(...Object.values(rows)) * 44}`, width, "aria-hidden": "true" },
+    lines.map(([one, other]) => [found.get(one), found.get(other)]).map(([one, other]) => h("line", { x1: one.x, y1: one.y, x2: other.x, y2: other.y })), all.map(box)),
+    h("ul", { class: "evidence" }, [...found].map(([id, { how, record: each }], index) => (how ? h("li", {}, badge(String(index), "plain"), " ", h("b", {}, `${how}: `), link(id, "memory", id), each ? [" ", said(each.summary, { max: 160 })] : " (forgotten)") : null))));
 }
 
 /** The runs that were given it, the newest first, and how they ended. */

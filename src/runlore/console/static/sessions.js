@@ -5,13 +5,15 @@ import { attempt, link, offer, tellProblem } from "./app.js";
 import { badge, button, empty, facts, field, fill, fold, h, json, number, panel, plural, said, table, when, words } from "./dom.js";
 import { forget } from "./memory.js";
 
-const EVENTS_MAX = 2_000;
+const EVENTS_READ = 500;
 
 export async function show(place, [sessionId, runId]) {
   if (runId) return showRun(place, runId);
   if (sessionId) return showSession(place, sessionId);
   return showList(place);
 }
+
+const nameOf = (folder) => (folder ?? "").split("/").filter(Boolean).at(-1);
 
 async function showList(place) {
   const rows = [];
@@ -24,7 +26,7 @@ async function showList(place) {
     more.hidden = !cursor;
     rows.push(...page.items.map((each) => [
       [link(each.title.slice(0, 120) || each.session_id, "sessions", each.session_id), each.private ? [" ", badge("private", "plain")] : null],
-      said(each.agent ?? "-"), said(each.project_ids.join(", ") || "-"), when(each.active_at), each.ended_at ? "ended" : "open"]));
+      said(each.agent ?? "-"), said(each.project_ids.map((name) => (name.startsWith("folder-") ? nameOf(each.working_folder) : "") || name).join(", ") || "-"), when(each.active_at), each.ended_at ? "ended" : "open"]));
     fill(list, rows.length ? table(["Session", "Agent", "Projects", "Last active", "State"], rows, { label: "Sessions" })
       : empty("No agent has reported a session yet. `runlore connect` connects one."));
   };
@@ -84,24 +86,36 @@ function budget(told) {
 // One run ---------------------------------------------------------------------------------------------------
 
 async function showRun(place, id) {
-  const [run, receipt, events] = await Promise.all([
-    api.get(api.path("runs", id)), api.get(api.path("runs", id, "receipt")), api.pages(api.path("runs", id, "journal"), { limit: 500 }, EVENTS_MAX)]);
+  const [run, receipt] = await Promise.all([api.get(api.path("runs", id)), api.get(api.path("runs", id, "receipt"))]);
   const state = h("span", {}, status(run));
-  const line = h("ol", { class: "timeline", "aria-label": "What happened" }, events.map(happened));
+  const line = h("ol", { class: "timeline", "aria-label": "What happened" });
+  const more = button("Read more", () => attempt(readOn), { class: "quiet" });
+  let cursor, last = 0;
+  const readOn = async () => {
+    const page = await api.get(api.path("runs", id, "journal"), { limit: EVENTS_READ, cursor });
+    cursor = page.next_cursor;
+    last = page.items.at(-1)?.number ?? last;
+    line.append(...page.items.map(happened));
+    more.hidden = !cursor;
+  };
   const live = h("pre", { class: "live", hidden: true });
-  const asks = h("div", { "aria-live": "assertive" });
+  const asks = h("div", { class: "view", "aria-live": "assertive" });
   const following = new AbortController();
   const outcome = (text, word) => offer("say_outcome", text, () => attempt(() => api.post(api.path("runs", id, "outcome"), { outcome: word }), "Noted."));
-  const isOver = () => Boolean(run.finished_at);
+  // What goes on is read whole, and then followed.
+  do await readOn(); while (cursor && !run.finished_at);
+  const acts = h("div", { class: "acts" });
+  const showActs = (now) => fill(acts, now.finished_at ? [outcome("It went well", "good"), outcome("It went badly", "bad")] : now.executor ? offer("cancel_run", "Stop it", () => attempt(() => api.post(api.path("runs", id, "cancel")), "It stops.")) : null,
+    offer("forget", "Forget this run…", () => forget(id), { class: "danger" }));
+  showActs(run);
   fill(place, h("p", {}, link("← the session", "sessions", run.session_id)), h("h1", {}, said(run.request.slice(0, 300) || run.run_id)),
     h("p", { class: "badges" }, state, run.agent ? badge(run.agent, "plain") : null, run.model ? badge(run.model, "plain") : null, run.imported ? badge("imported", "plain") : null),
     facts([["Began", when(run.opened_at)], ["Ended", run.finished_at ? when(run.finished_at) : null], ["Error", run.error ? said(run.error) : null], ["Run", said(run.run_id)]]),
     asks,
     h("div", { class: "grid" },
-      panel("What happened", events.length ? line : [line, empty("Its journal is empty.")], live),
+      panel("What happened", last ? null : empty("Its journal is empty."), line, more, live),
       panel("What its prompt was given", given(receipt))),
-    h("div", { class: "acts" }, isOver() ? [outcome("It went well", "good"), outcome("It went badly", "bad")] : run.executor ? offer("cancel_run", "Stop it", () => attempt(() => api.post(api.path("runs", id, "cancel")), "It stops.")) : null,
-      offer("forget", "Forget this run…", () => forget(id), { class: "danger" })));
+    acts);
   const shown = new Map();
   // A question that is on the page stays as it is: somebody may be writing the answer.
   const showAsks = async () => {
@@ -116,13 +130,12 @@ async function showRun(place, id) {
     }
   };
   await showAsks();
-  if (!isOver()) {
-    const last = events.at(-1)?.number ?? 0;
+  if (!run.finished_at) {
     api.follow(api.path("runs", id, "events"), { after: last }, ({ kind, data }) => {
       if (kind === "journal") { line.append(happened(data)); live.hidden = true; live.textContent = ""; }
       else if (kind === "text" || kind === "output") { live.hidden = false; live.append(said(data.text, { lines: true })); }
       else if (kind === "approval") showAsks().catch(tellProblem);
-      else if (kind === "end") fill(state, status(data.run));
+      else if (kind === "end") { fill(state, status(data.run)); showActs(data.run); }
     }, following.signal).catch(tellProblem);
   }
   return { leave: () => following.abort() };
@@ -152,7 +165,7 @@ function happened(event) {
   const isFailed = body.is_error || (body.exit_code ?? 0) !== 0;
   const text = body.text ?? body.output;
   const about = [body.name, body.exit_code !== undefined && body.exit_code !== null ? `exit ${body.exit_code}` : null, body.status, body.source].filter(Boolean).join(" · ");
-  return h("li", { class: `is-${event.type} ${isFailed ? "is-failed" : ""}` }, h("b", {}, words(event.type)), " ", h("span", { class: "where" }, `${event.number} · `, when(event.at)), about ? h("p", {}, said(about, { max: 500 })) : null,
+  return h("li", { class: `is-${event.type} ${isFailed ? "is-failed" : ""}` }, h("b", {}, words(event.type)), " ", h("span", { class: "where" }, `${event.number} · `, when(event.at, { timeStyle: "medium" })), about ? h("p", {}, said(about, { max: 500 })) : null,
     text ? (event.type === "tool_result" ? h("pre", { tabindex: "0" }, said(text, { lines: true })) : h("p", {}, said(text, { lines: true }))) : null,
     body.arguments ? h("pre", { tabindex: "0" }, said(typeof body.arguments.command === "string" ? body.arguments.command : JSON.stringify(body.arguments, null, 2), { lines: true })) : null);
 }

@@ -41,7 +41,7 @@ async function suggestions(body) {
 
 async function library(body, name) {
   if (name) { await skill(body, name); return; }
-  const [active, others] = await Promise.all([api.pages("/v1/skills", { limit: 200 }, 1_000), api.pages("/v1/skills", { state: ["merged", "deleted"], limit: 200 }, 1_000)]);
+  const [active, others] = await Promise.all([api.pages("/v1/skills", { limit: 200 }, { most: 1_000 }), api.pages("/v1/skills", { state: ["merged", "deleted"], limit: 200 }, { most: 1_000 })]);
   const row = (each) => [link(each.name, "skills", "library", each.skill_id), said(each.description, { max: 160 }), badge(words(each.origin), "plain"), number(each.usage.times),
     each.usage.times ? `${each.usage.succeeded} well, ${each.usage.failed} not` : "-", each.usage.last_used_at ? when(each.usage.last_used_at) : "never"];
   const heads = ["Skill", "What it does", "From", "Used", "How that went", "Last"];
@@ -69,13 +69,19 @@ async function skill(body, name) {
 // Rollout ---------------------------------------------------------------------------------------------------
 
 const successes = (each, kind) => each.evidence.filter((one) => one.kind === kind && one.definition_fingerprint === each.definition_fingerprint);
-const tally = (found) => `${found.filter((one) => one.success).length} of ${found.length} succeeded`;
+const tally = (found) => (found.length ? `${found.filter((one) => one.success).length} of ${found.length} succeeded` : "not yet");
+// Which sessions see a canary, beside those that are named.
+const reach = ({ canary }) => [`${canary.share} % of sessions`, canary.sessions.length ? plural(canary.sessions.length, "named one") : null].filter(Boolean).join(" and ");
+const MOVES = {
+  promote: "promoted", record: "a result", restart: "begun again", verify: "verified", try: "canary begun", activate: "taken into use",
+  revoke: "revoked", roll_back: "rolled back",
+};
 
 async function rollout(body, name) {
   if (name) { await promoted(body, name); return; }
-  const found = await api.pages("/v1/learning-skills", { limit: 200 }, 1_000);
+  const found = await api.pages("/v1/learning-skills", { limit: 200 }, { most: 1_000 });
   const card = (each) => h("article", { class: "card" }, h("h3", {}, link(each.skill_name, "skills", "rollout", each.skill_name)), h("p", { class: "where" }, said(each.description, { max: 140 })),
-    h("p", { class: "badges" }, badge(`tried: ${tally(successes(each, "verification"))}`, "plain"), each.status === "canary" ? badge(`canary: ${each.canary.share} %, ${plural(each.canary.sessions.length, "session")}`) : null));
+    h("p", { class: "badges" }, badge(`tried: ${tally(successes(each, "verification"))}`, "plain"), each.status === "canary" ? badge(`canary: ${tally(successes(each, "canary"))}`) : null), each.status === "canary" ? h("p", { class: "where" }, `seen by ${reach(each)}`) : null);
   fill(body, h("div", { class: "board" }, STEPS.map(([step]) => {
     const here = found.filter((each) => each.status === step);
     return h("section", {}, h("h2", {}, `${step} `, badge(number(here.length), "plain")), here.length ? here.map(card) : empty("None."));
@@ -100,12 +106,12 @@ async function promoted(body, name) {
   const wasActive = history.items.some((each) => each.skill.status === "active");
   fill(body, h("p", {}, link("← Rollout", "skills", "rollout")), h("h2", { class: "name" }, said(told.skill_name), " ", badge(told.status, told.status === "revoked" ? "bad" : "")), h("p", {}, said(told.description)),
     facts([["From", link(told.source_record_id, "memory", told.source_record_id)], ["Version", said(told.version)], ["Fingerprint", h("code", {}, told.definition_fingerprint.slice(0, 16))],
-      ["Tried", tally(successes(told, "verification"))], ["Canary", told.status === "canary" || successes(told, "canary").length ? `${tally(successes(told, "canary"))}, ${told.canary.share} % of sessions and ${plural(told.canary.sessions.length, "named one")}` : null], ["Why revoked", told.revoked_reason ? said(told.revoked_reason) : null]]),
+      ["Tried", tally(successes(told, "verification"))], ["Canary", told.status === "canary" || successes(told, "canary").length ? `${tally(successes(told, "canary"))}, ${reach(told)}` : null], ["Why revoked", told.revoked_reason ? said(told.revoked_reason) : null]]),
     h("div", { class: "acts" }, next && api.session.may("advance_promoted") ? [next === "canary" ? field("Percent of sessions that see it", share) : null, button(`On to ${next}`, advance, { class: "first" })] : null,
       wasActive && told.status !== "active" ? offer("rollback_promoted", "Roll back", rollback) : null, told.status === "revoked" ? null : offer("revoke_promoted", "Revoke it…", revoke, { class: "danger" })),
-    h("div", { class: "grid" },
-      panel("Evidence", told.evidence.length ? table(["What", "Result", "Run", "When", "Counts"], told.evidence.map((each) => [each.kind, badge(each.success ? "succeeded" : "failed", each.success ? "" : "bad"), link(each.run_id.slice(0, 30), "sessions", each.session_id ?? "-", each.run_id), when(each.at), each.definition_fingerprint === told.definition_fingerprint ? "yes" : "no: other words"])) : empty("No result has been recorded.")),
-      panel("What happened", h("ol", { class: "timeline" }, told.lifecycle_events.map((each) => h("li", {}, h("b", {}, words(each.event)), each.to_status ? ` to ${each.to_status} ` : " ", h("span", { class: "where" }, "by ", said(each.actor), " · ", when(each.at)), each.reason ? h("p", {}, said(each.reason)) : null)))),
+    panel("Evidence", told.evidence.length ? table(["What", "Result", "Run", "When", "Counts"], told.evidence.map((each) => [each.kind, badge(each.success ? "succeeded" : "failed", each.success ? "" : "bad"), link(each.run_id.slice(0, 30), "sessions", each.session_id ?? "-", each.run_id), when(each.at), each.definition_fingerprint === told.definition_fingerprint ? "yes" : "no: other words"])) : empty("No result has been recorded.")),
+    h("div", { class: "pair" },
+      panel("What happened", h("ol", { class: "timeline" }, told.lifecycle_events.map((each) => h("li", {}, h("b", {}, MOVES[each.event] ?? words(each.event)), " ", h("span", { class: "where" }, "by ", said(each.actor), " · ", when(each.at)), each.reason ? h("p", {}, said(each.reason)) : null)))),
       panel("What it says", compare(told, history.items))));
 }
 
