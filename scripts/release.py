@@ -1,5 +1,6 @@
-"""What a release is made of, in dist/: a wheel, an sdist, a list of what Runlore needs (CycloneDX), and where
-npm could be had the TypeScript client.
+"""What a release is made of, in dist/: wheels, an sdist, a list of what Runlore needs (CycloneDX), and where
+npm could be had the TypeScript client. One wheel is for any machine; with a C compiler there is one more for
+machines like this, which pip prefers: it has the compiled kernel.
 
 The same tree gives the same bytes, wherever and whenever it is built: times come from the last commit.
 """
@@ -41,27 +42,19 @@ def main() -> None:
 
 
 def build(tree: Path, folder: Path, epoch: str) -> None:
-    """A wheel and an sdist of a tree, by the pinned build backend, and what they need: nothing is fetched."""
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "hatchling",
-            "build",
-            "--directory",
-            str(folder),
-            "--target",
-            "wheel",
-            "--target",
-            "sdist",
-        ],
-        cwd=tree,
-        env={**os.environ, "SOURCE_DATE_EPOCH": epoch},
-        check=True,
-        stdout=subprocess.DEVNULL,
+    """Wheels and an sdist of a tree, by the pinned build backend, and what they need: nothing is fetched."""
+    for kinds in (("--target", "wheel", "--target", "sdist"), ("--no-hooks", "--target", "wheel")):
+        subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "--directory", str(folder), *kinds],
+            cwd=tree,
+            env={**os.environ, "SOURCE_DATE_EPOCH": epoch},
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+    (sdist,) = folder.glob("*.tar.gz")
+    bill = bill_of_materials(
+        tree / "requirements/run.txt", sdist.name.removesuffix(".tar.gz").split("-")[1], int(epoch)
     )
-    (wheel,) = folder.glob("*.whl")
-    bill = bill_of_materials(tree / "requirements/run.txt", wheel.name.split("-")[1], int(epoch))
     (folder / BILL).write_text(json.dumps(bill, indent=2) + "\n", encoding="utf-8")
 
 

@@ -66,7 +66,11 @@ is_installed() {
 }
 
 stamp_of() {
-    cat pyproject.toml "requirements/$1.txt" | cksum
+    {
+        cat pyproject.toml hatch_build.py src/runlore/recall/kernel.c "requirements/$1.txt"
+        # With a compiler that was not there before, what is installed is another.
+        command -v "${CC:-cc}" || true
+    } | cksum
 }
 
 pip() {

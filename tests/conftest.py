@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from hatch_build import compiler
 from runlore.agents.workspace import launcher
 from scripts.typescript_client import has_tools
 from tests.examples import EVERY_RUN
@@ -158,6 +159,7 @@ def _list_missing() -> list[tuple[str, str]]:
     provider = "(a provider of OpenID Connect): npm could not install it"
     power = "(power cuts on a disk of their own): only root may mount one, with loop devices and mkfs.ext4"
     return [
+        ("compiler", "" if compiler() else "(the compiled kernel of the index): there is no C compiler"),
         ("landlock", "" if has_landlock else escapes),
         ("loop_devices", "" if can_mount_images() else power),
         ("real_agents", "" if (AGENT_PROGRAMS / "claude").exists() else agents),

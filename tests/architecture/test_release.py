@@ -1,13 +1,17 @@
 """What is installed is pinned by hashes, what is released is the same bytes wherever it is built (SEC-7)."""
 
+import io
 import json
 import os
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from hatch_build import compiler
+from runlore.recall.kernel import library_beside
 from scripts.release import BILL, HERE, bill_of_materials, build
 from tests.architecture.source_tree import project_files
 
@@ -21,7 +25,14 @@ def copy_tree(target: Path, *, touched_at: float) -> Path:
     """What a build reads, as another checkout would have it: other times, other permissions."""
     shutil.copytree(HERE / "src", target / "src", ignore=shutil.ignore_patterns("__pycache__"))
     (target / "requirements").mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore", "requirements/run.txt"):
+    for name in (
+        "pyproject.toml",
+        "hatch_build.py",
+        "README.md",
+        "LICENSE",
+        ".gitignore",
+        "requirements/run.txt",
+    ):
         shutil.copy(HERE / name, target / name)
     for path in target.rglob("*"):
         os.utime(path, (touched_at, touched_at))
@@ -36,10 +47,23 @@ def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
         build(tree, tree / "dist", EPOCH)
         made.append({path.name: path.read_bytes() for path in (tree / "dist").iterdir()})
 
-    assert sorted(Path(name).suffix for name in made[0]) == [".gz", ".json", ".whl"]
+    assert sorted({Path(name).suffix for name in made[0]}) == [".gz", ".json", ".whl"]
     assert made[0] == made[1]
+    # One wheel for any machine, and where there is a compiler another with what `recall.kernel` looks for.
+    library = library_beside(HERE / "src/runlore/recall/kernel.c").name
+    compiled = {
+        name.endswith("-any.whl"): _holds(content, library)
+        for name, content in made[0].items()
+        if name.endswith(".whl")
+    }
+    assert compiled == ({True: False, False: True} if compiler() else {True: False})
     assert json.loads(made[0][BILL])["components"]
     assert [path for path in project_files() if path.name.endswith(".cdx.json")] == []
+
+
+def _holds(wheel: bytes, library: str) -> bool:
+    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
+        return f"runlore/recall/{library}" in archive.namelist()
 
 
 @pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.name)

@@ -71,7 +71,9 @@ def test_what_the_tests_need_contains_what_running_needs(machine: "Machine") -> 
     assert machine.calls() == []
 
 
-@pytest.mark.parametrize("changed", ["pyproject.toml", "requirements/run.txt"])
+@pytest.mark.parametrize(
+    "changed", ["pyproject.toml", "requirements/run.txt", "hatch_build.py", "src/runlore/recall/kernel.c"]
+)
 def test_changed_requirements_are_installed_into_the_venv_there_is(machine: "Machine", changed: str) -> None:
     machine.setup("run")
     machine.calls()
@@ -305,7 +307,8 @@ def machine(tmp_path: Path) -> Machine:
         made.command(name, "echo 'this version is not active' >&2; exit 127")
     pins = sorted(f"requirements/{path.name}" for path in (ROOT / "requirements").glob("*.txt"))
     client = [f"clients/typescript/package{end}.json" for end in ("", "-lock")]
-    for name in ("scripts/setup.sh", "pyproject.toml", *pins, *client):
+    built = ("pyproject.toml", "hatch_build.py", "src/runlore/recall/kernel.c")
+    for name in ("scripts/setup.sh", *built, *pins, *client):
         (made.project / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, made.project / name)
     return made

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runlore.recall.keys import Keys, digest, find, find_all, keys_of, order_of, unite
-from runlore.recall.search import TermPostings, best_rows, points_at
-from runlore.recall.segment import Segment, group_postings, impact_maxima
+from runlore.recall.search import best_rows, points_at
+from runlore.recall.segment import CATEGORIES, Segment, group_postings, impact_maxima
 from tests.examples import scaled
 
 pytestmark = pytest.mark.req("RET-1", "RET-3")
@@ -16,6 +16,11 @@ ROWS = 12_000
 IMPACTS = (50, 66, 99, 100, 101, 112, 133, 150, 249)
 IMPACT_SHARES = (0.1, 0.1, 0.2, 0.2, 0.2, 0.15, 0.03, 0.01, 0.01)
 SHARES = (0.0001, 0.001, 0.01, 0.02, 0.04, 0.1, 0.3, 0.5, 0.9)
+
+
+def term_keys(count: int) -> Keys:
+    """The keys of terms 0, 1, 2 and so on, in that order."""
+    return keys_of(collide(number, 2**64 - 1 - number) for number in range(count))
 
 
 def segment_with(shares: list[float], seed: int) -> Segment:
@@ -35,7 +40,7 @@ def segment_with(shares: list[float], seed: int) -> Segment:
     no_rows = np.zeros(0, dtype=np.uint32)
     return Segment(
         id_text=np.zeros(0, dtype=np.uint8),
-        id_start=nothing,
+        id_start=np.arange(ROWS + 1, dtype=np.int64),
         id_key=no_keys,
         id_row=no_rows,
         summary_key=no_keys,
@@ -44,12 +49,13 @@ def segment_with(shares: list[float], seed: int) -> Segment:
         scope=no_rows,
         session_key=no_keys,
         session=no_rows,
-        category=np.zeros(ROWS, dtype=np.uint16),
-        created_at_us=nothing,
-        revision=nothing,
+        category=random.integers(0, len(CATEGORIES), ROWS, dtype=np.uint16),
+        # From before 1970, some at the same time, over all steps of recency.
+        created_at_us=np.sort(random.integers(-(2**40), 2**46, ROWS // 2).repeat(2))[::-1].copy(),
+        revision=random.integers(1, 9, ROWS),
         expiry_at_us=nothing,
         expiry_row=no_rows,
-        term_key=no_keys,
+        term_key=term_keys(len(shares)),
         term_start=start,
         term_impact_max=impact_maxima(start, posting_impact),
         posting_row=posting_row,
@@ -72,13 +78,9 @@ def test_the_best_rows_are_those_of_a_sum_over_all_postings(
     by_rarity = sorted(weights[: len(shares)], reverse=True)
     segment = segment_with(sorted(shares), seed)
     mask = np.random.default_rng(seed + 1).random(ROWS) < visible
-    wanted = [
-        TermPostings.of(postings, weight)
-        for term, weight in enumerate(by_rarity)
-        for postings in segment.lists(term)
-    ]
+    wanted = [(segment.postings(term), weight) for term, weight in enumerate(by_rarity)]
 
-    ways = [best_rows(mask, wanted, limit=limit, floor=floor, summed_max=most) for most in (0, 2**40)]
+    rows, points = best_rows(mask, wanted, limit=limit, floor=floor)
 
     sums = np.zeros(ROWS, dtype=np.int64)
     for term, weight in enumerate(by_rarity):
@@ -86,22 +88,9 @@ def test_the_best_rows_are_those_of_a_sum_over_all_postings(
         sums[whole.rows] += weight * whole.impacts.astype(np.int64)
     sums[~mask] = 0
     last = np.sort(sums)[-limit]
-    expected = np.flatnonzero(sums >= max(last, floor, 1))
-    for rows, points in ways:
-        assert sorted(rows.tolist()) == expected.tolist()
-        assert points.tolist() == sums[rows].tolist()
-        assert points_at(rows, wanted).tolist() == points.tolist()
-
-
-def test_long_lists_are_split_and_common_terms_have_a_column() -> None:
-    segment = segment_with([0.001, 0.2, 0.5, 0.9], seed=1)
-
-    assert [len(segment.lists(term)) for term in range(4)] == [1, 1, 2, 2]
-    assert [segment.column(term) is not None for term in range(4)] == [False, False, True, True]
-    for term in range(4):
-        rows = np.arange(ROWS)
-        parts = [each.at(rows) for each in segment.lists(term)]
-        assert np.sum(parts, axis=0).tolist() == segment.postings(term).at(rows).tolist()
+    assert sorted(rows.tolist()) == np.flatnonzero(sums >= max(last, floor, 1)).tolist()
+    assert points.tolist() == sums[rows].tolist()
+    assert points_at(rows, wanted).tolist() == points.tolist()
 
 
 def collide(high: int, low: int) -> bytes:

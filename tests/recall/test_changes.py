@@ -26,6 +26,7 @@ from runlore.recall import RankingIndex, Sizes, load_index
 from runlore.recall.keys import digest
 from tests.builders import fact
 from tests.fakes import START
+from tests.recall.engines import by_each_engine
 from tests.recall.ranking_examples import NOW, SCOPES, filters, ids, overlays, queries, records, texts
 from tests.recall.ranking_reference import is_seen, overlaid, ranking
 
@@ -93,9 +94,10 @@ class Life(RuleBasedStateMachine):
     @rule(query=queries, where=filters, overlay=st.just(Overlay()) | overlays, limit=st.integers(1, 8))
     def search(self, query: str, where: RankFilter, overlay: Overlay, limit: int) -> None:
         """The answer is that of the reference."""
-        found = self._index.search(query, where=where, limit=limit, overlay=overlay)
         expected = ranking(overlaid(self._held.values(), overlay), query, where)
-        assert [(hit.record_id, hit.total) for hit in found.hits] == expected[:limit]
+        for index in by_each_engine(self._index):
+            found = index.search(query, where=where, limit=limit, overlay=overlay)
+            assert [(hit.record_id, hit.total) for hit in found.hits] == expected[:limit]
 
     @rule(where=filters)
     def pass_the_filter(self, where: RankFilter) -> None:

@@ -17,7 +17,7 @@ from tests.surfaces.cli.first_minute import RULE, fill
 pytestmark = pytest.mark.req("INT-8", "INT-5")
 
 UV = Path(sysconfig.get_path("scripts")) / "uv"
-KINDS = {"wheel": "*.whl", "sdist": "*.tar.gz"}
+KINDS = {"wheel": "*-any.whl", "sdist": "*.tar.gz"}
 # So that nothing of this environment is taken for something of theirs.
 OWN = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "RUNLORE_HOME")
 

@@ -11,7 +11,7 @@ Terms and rows keep their order, so postings are merged a range of terms at a ti
 import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import accumulate, islice, pairwise
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from runlore.domain.search.ranking import Collection, RankFilter, analyse_query
 from runlore.domain.text.analysis import forget_words
 from runlore.ports.index import NO_OVERLAY, Overlay, Ranking
 from runlore.recall import snapshot
+from runlore.recall.kernel import Kernel
 from runlore.recall.keys import (
     Impacts,
     Keys,
@@ -37,7 +38,7 @@ from runlore.recall.keys import (
     term_digest,
     unite,
 )
-from runlore.recall.search import IndexView, PassingCache, rank
+from runlore.recall.search import KERNEL, IndexView, PassingCache, rank
 from runlore.recall.segment import Segment, document_of, group_postings, impact_maxima, seal, sorted_keys
 from runlore.recall.visibility import LiveSegment
 
@@ -152,7 +153,12 @@ class _Merge:
             filled += rows.size
         used = np.flatnonzero(np.diff(start))
         # Copied, so that what was not filled is not kept.
-        return keys[:, used], np.append(start[used], filled), row[:filled].copy(), impact[:filled].copy()
+        return (
+            np.ascontiguousarray(keys[:, used]),
+            np.append(start[used], filled),
+            row[:filled].copy(),
+            impact[:filled].copy(),
+        )
 
     def _postings_between(
         self, places: Sequence[Positions], first: int, end: int
@@ -263,9 +269,15 @@ class FrozenIndex:
 class RankingIndex:
     """Implements `ports.index.Index`."""
 
-    def __init__(self, sizes: Sizes = DEFAULT_SIZES, *, parts: Sequence[LiveSegment] = ()) -> None:
+    def __init__(
+        self,
+        sizes: Sizes = DEFAULT_SIZES,
+        *,
+        parts: Sequence[LiveSegment] = (),
+        kernel: Kernel | None = KERNEL,
+    ) -> None:
         self._sizes = sizes
-        self._view = IndexView(parts=tuple(parts))
+        self._view = IndexView(parts=tuple(parts), kernel=kernel)
         self._passing_kept = PassingCache()
         self._changing = threading.Lock()
         self._saving = threading.Lock()
@@ -276,7 +288,7 @@ class RankingIndex:
         with self._changing:
             while batch := list(islice(remaining, self._sizes.batch_documents_max)):
                 self._view = self._with(batch)
-            self._view = IndexView(parts=_settle(self._view.parts, self._sizes), tail=self._view.tail)
+            self._view = replace(self._view, parts=_settle(self._view.parts, self._sizes))
 
     def search(
         self,
@@ -287,9 +299,7 @@ class RankingIndex:
         overlay: Overlay = NO_OVERLAY,
         relative_to: Collection | None = None,
     ) -> Ranking:
-        return FrozenIndex(self._view).search(
-            query, where=where, limit=limit, overlay=overlay, relative_to=relative_to
-        )
+        return self.freeze().search(query, where=where, limit=limit, overlay=overlay, relative_to=relative_to)
 
     def passing(self, where: RankFilter) -> frozenset[RecordId]:
         return self._passing_kept.ids(self._view, where)
@@ -310,7 +320,7 @@ class RankingIndex:
                 if kept.live_size:
                     parts.append(_compact(kept) if rows.size else part)
             tail = {key: document for key, document in self._view.tail.items() if key not in gone}
-            self._view = IndexView(parts=tuple(parts), tail=tail)
+            self._view = replace(self._view, parts=tuple(parts), tail=tail)
             forget_words()
             term_digest.cache_clear()
 
@@ -319,7 +329,7 @@ class RankingIndex:
             with self._changing:
                 if self._view.tail:
                     sealed = LiveSegment.whole(seal([each.record for each in self._view.tail.values()]))
-                    self._view = IndexView(parts=(*self._view.parts, sealed))
+                    self._view = replace(self._view, parts=(*self._view.parts, sealed), tail={})
                 view = self._view
             snapshot.save(path, view.parts, stamp)
 
@@ -337,9 +347,10 @@ class RankingIndex:
         parts = _without_replaced(self._view.parts, newest)
         if len(self._view.tail.keys() | newest.keys()) > self._sizes.tail_documents_max:
             together = {key: document.record for key, document in self._view.tail.items()} | newest
-            return IndexView(parts=(*parts, LiveSegment.whole(seal(list(together.values())))))
+            sealed = LiveSegment.whole(seal(list(together.values())))
+            return replace(self._view, parts=(*parts, sealed), tail={})
         documents = {record_id: document_of(record) for record_id, record in newest.items()}
-        return IndexView(parts=parts, tail={**self._view.tail, **documents})
+        return replace(self._view, parts=parts, tail={**self._view.tail, **documents})
 
 
 def load_index(path: str, sizes: Sizes = DEFAULT_SIZES) -> tuple[RankingIndex, str] | None:

@@ -19,17 +19,19 @@ Positions: TypeAlias = NDArray[np.int64]
 Impacts: TypeAlias = NDArray[np.uint8]
 # Sums of impact times rarity: at most 512 terms x 255 x 1,024, so 32 bits are enough.
 Points: TypeAlias = NDArray[np.int32]
+# In how many rows each term stands.
+Counts: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 AnyArray: TypeAlias = NDArray[Any]
 
 
-_BYTES = 16
+DIGEST_BYTES = 16
 _CACHE_ENTRIES = 1 << 17
 
 
 def digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest()
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
 
 
 # Terms come again and again while an index is built; ids and summaries do not.

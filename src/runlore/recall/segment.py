@@ -5,7 +5,7 @@ one score the smaller row comes first. Nothing here changes after it is made; wh
 """
 
 from collections.abc import Sequence
-from dataclasses import field, fields
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import chain, product
@@ -22,6 +22,7 @@ from runlore.domain.search.ranking import (
     impacts_of,
     metadata_text,
     session_of,
+    state_points,
 )
 from runlore.domain.text.analysis import chunks_of, fold_text, terms_of_chunk
 from runlore.recall.keys import (
@@ -42,15 +43,8 @@ from runlore.recall.keys import (
 # The facts that a filter asks for, but for scope and expiry, as one number.
 CATEGORIES = tuple(product(Layer, Kind, State, Sensitivity))
 _CATEGORY_NUMBER = {category: number for number, category in enumerate(CATEGORIES)}
-
-# A longer list is kept in two: all rows up to an impact that few exceed, and what those few have beyond it.
-# Without the few, the most that the long list can give is close to what it does give.
-_SPLIT_LENGTH = 4096
-_EXCESS_SHARE = 16
-# A term in more than one row of 32 also has an impact for each row, to be read without bisection.
-_COLUMN_ROWS_MIN = 4096
-_COLUMN_SHARE = 32
-_COLUMNS_MAX = 64
+# What a row gets for its state, by its category.
+STATE_POINTS = np.array([state_points(state) for _, _, state, _ in CATEGORIES], dtype=np.int64)
 
 
 def category_of(record: Record) -> int:
@@ -59,18 +53,13 @@ def category_of(record: Record) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """Rows, ascending, with the impact that a term has there, or a share of it."""
+    """Rows, ascending, with the impact that a term has there."""
 
     rows: Rows
     impacts: Impacts
-    impact_max: int
-    # For a common term: one impact for each row of the segment.
-    column: Impacts | None = None
 
     def at(self, rows: Positions) -> Points:
         """The impact in each of these rows, 0 where there is none."""
-        if self.column is not None:
-            return self.column.take(rows).astype(np.int32)
         place = np.searchsorted(self.rows, rows.astype(np.uint32))
         place[place == self.rows.size] = 0
         return np.where(self.rows.take(place) == rows, self.impacts.take(place), np.uint8(0)).astype(np.int32)
@@ -101,17 +90,13 @@ class Segment:
     term_impact_max: Impacts
     posting_row: Rows
     posting_impact: Impacts
-    _long: dict[int, tuple[Postings, ...]] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_long", self._long_terms())
 
     def __len__(self) -> int:
         return self.category.size
 
     def record_id(self, row: int) -> RecordId:
         start, end = self.id_start[row : row + 2].tolist()
-        return RecordId(self.id_text[start:end].tobytes().decode("utf-8", "surrogatepass"))
+        return RecordId(self.ids[start:end].tobytes().decode("utf-8", "surrogatepass"))
 
     def rows_of(self, wanted: Keys) -> Positions:
         place = find(self.id_key, wanted)
@@ -140,41 +125,14 @@ class Segment:
 
     def postings(self, term: int) -> Postings:
         start, end = self.term_start[term : term + 2].tolist()
-        rows, impacts = self.posting_row[start:end], self.posting_impact[start:end]
-        return Postings(rows, impacts, int(self.term_impact_max[term]))
+        return Postings(self.posting_row[start:end], self.posting_impact[start:end])
 
-    def lists(self, term: int) -> tuple[Postings, ...]:
-        """The same in lists that add up to it."""
-        return self._long.get(term) or (self.postings(term),)
-
-    def column(self, term: int) -> Impacts | None:
-        """Something for each row that has the term and zero for every other, where that is at hand."""
-        return self._long[term][0].column if term in self._long else None
-
-    def _long_terms(self) -> dict[int, tuple[Postings, ...]]:
-        lengths = np.diff(self.term_start)
-        long = np.flatnonzero(lengths > _SPLIT_LENGTH)
-        long = long[np.argsort(-lengths[long], kind="stable")]
-        column_length = max(len(self) // _COLUMN_SHARE, _COLUMN_ROWS_MIN)
-        columns = long[lengths[long] > column_length][:_COLUMNS_MAX].tolist()
-        return {term: self._split(self.postings(term), with_column=term in columns) for term in long.tolist()}
-
-    def _split(self, whole: Postings, *, with_column: bool) -> tuple[Postings, ...]:
-        counts = np.bincount(whole.impacts, minlength=256)
-        few = whole.rows.size // _EXCESS_SHARE
-        cap = np.uint8(np.argmax(whole.rows.size - np.cumsum(counts) <= few))
-        capped, exceeding = np.minimum(whole.impacts, cap), np.flatnonzero(whole.impacts > cap)
-        column = None
-        if with_column:
-            column = np.zeros(len(self), dtype=np.uint8)
-            column[whole.rows] = capped
-        excess_max = whole.impact_max - int(cap)
-        excess = Postings(whole.rows[exceeding], whole.impacts[exceeding] - cap, excess_max)
-        parts = (Postings(whole.rows, capped, int(cap), column), excess)
-        return parts if excess_max else parts[:1]
+    @cached_property
+    def ids(self) -> memoryview:
+        return self.id_text.data
 
 
-STORED_FIELDS = tuple(field.name for field in fields(Segment) if field.init)
+STORED_FIELDS = tuple(field.name for field in fields(Segment))
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -278,7 +236,7 @@ def _number_texts(texts: Sequence[str]) -> tuple[Keys, Rows]:
     keys = keys_of(map(digest, distinct))
     order = order_of(keys)
     number = {distinct[old]: new for new, old in enumerate(order.tolist())}
-    return keys[:, order], np.array([number[text] for text in texts], dtype=np.uint32)
+    return np.ascontiguousarray(keys[:, order]), np.array([number[text] for text in texts], dtype=np.uint32)
 
 
 def _expiry_of(records: Sequence[Record]) -> tuple[Numbers, Rows]:
@@ -321,4 +279,5 @@ def _postings_of(records: Sequence[Record]) -> tuple[Keys, Numbers, Rows, Impact
     gain = np.where(place % 2, IMPACT_METADATA, np.array(counts, dtype=np.int64)[case])
     first = np.flatnonzero(np.diff(place // 2, prepend=-1))
     gain = np.add.reduceat(gain, first) if first.size else gain
-    return keys[:, order], *group_postings(term[first], row[first], gain.astype(np.uint8), terms=len(terms))
+    postings = group_postings(term[first], row[first], gain.astype(np.uint8), terms=len(terms))
+    return np.ascontiguousarray(keys[:, order]), *postings

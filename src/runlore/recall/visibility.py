@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.search.ranking import RankFilter, passes
-from runlore.recall.keys import Mask, Positions, digest, find, keys_of
+from runlore.recall.keys import Counts, Mask, Positions, digest, find, keys_of
 from runlore.recall.segment import CATEGORIES, Segment, to_microseconds
 
 Kept = TypeVar("Kept")
@@ -65,20 +65,25 @@ class Visible:
     size: int
     live_size: int
     removed: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    _counts: dict[int, int] = field(default_factory=dict)
+    # One more than the count of each term, 0 where it was not counted.
+    counts: Counts
 
+    @cached_property
     def newest_at_us(self) -> int:
         """Rows are in the order of their age, so the first that is seen is the newest. There is one."""
         return int(self.segment.created_at_us[np.argmax(self.mask)])
 
     def frequency(self, term: int) -> int:
-        gone = 0
-        if self.removed.size:
-            gone = int(np.count_nonzero(self.segment.postings(term).at(self.removed)))
-        count = self._counts.get(term)
-        if count is None:
-            count = self._counts[term] = self._count(term) + gone
-        return count - gone
+        postings = self.segment.postings(term)
+        gone = int(np.count_nonzero(postings.at(self.removed))) if self.removed.size else 0
+        if not self.counts[term]:
+            self.counts[term] = np.count_nonzero(self.mask.take(postings.rows)) + gone + 1
+        return int(self.counts[term]) - 1 - gone
+
+    @cached_property
+    def places(self) -> tuple[int, int, int, int]:
+        """Where the kernel finds the mask, the counts and the rows that have gone, and how many have."""
+        return self.mask.ctypes.data, self.counts.ctypes.data, self.removed.ctypes.data, self.removed.size
 
     def without(self, rows: Positions, *, live_size: int | None = None) -> "Visible":
         gone = np.unique(rows[self.mask[rows]])
@@ -92,14 +97,8 @@ class Visible:
             size=self.size - gone.size,
             live_size=self.live_size if live_size is None else live_size,
             removed=removed if shares_counts else np.zeros(0, dtype=np.int64),
-            _counts=self._counts if shares_counts else {},
+            counts=self.counts if shares_counts else np.zeros(self.counts.size, dtype=np.int32),
         )
-
-    def _count(self, term: int) -> int:
-        column = self.segment.column(term)
-        if column is not None:
-            return int(np.count_nonzero(column * self.mask))
-        return int(np.count_nonzero(self.mask.take(self.segment.postings(term).rows)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,7 +121,7 @@ class LiveSegment:
         return replace(self, live=live, live_size=int(np.count_nonzero(live)))
 
     def visible(self, where: RankFilter) -> Visible:
-        expired = int(np.searchsorted(self.segment.expiry_at_us, to_microseconds(where.now), "right"))
+        expired = int(self.segment.expiry_at_us.searchsorted(to_microseconds(where.now), "right"))
         filter_key = (where.layers, where.kinds, where.states, where.scopes, where.include_sensitive)
         key = (filter_key, expired)
         kept = self._visible.get(key)
@@ -141,7 +140,8 @@ class LiveSegment:
         mask = passing & self.live
         mask[self.segment.expiry_row[:expired]] = False
         size = int(np.count_nonzero(mask))
-        return Visible(segment=self.segment, mask=mask, size=size, live_size=self.live_size)
+        counts = np.zeros(self.segment.term_key.shape[1], dtype=np.int32)
+        return Visible(segment=self.segment, mask=mask, size=size, live_size=self.live_size, counts=counts)
 
 
 def _passing(segment: Segment, where: RankFilter) -> Mask:

@@ -1,0 +1,108 @@
+"""What the compiled kernel finds is what plain sums find, over lists of every length."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runlore.domain.search.ranking import TOKEN_SCALE, recency
+from runlore.recall.kernel import library_beside, load_kernel
+from runlore.recall.keys import digest
+from runlore.recall.segment import STATE_POINTS
+from runlore.recall.visibility import Visible
+from tests.examples import scaled
+from tests.recall.engines import SOURCE, compiled
+from tests.recall.test_best import ROWS, SHARES, collide, segment_with
+
+pytestmark = pytest.mark.req("RET-1", "RET-3")
+
+masks = st.sampled_from([0.0, 0.001, 0.1, 0.7, 1.0])
+
+
+@pytest.mark.compiler
+@settings(max_examples=scaled(60))
+@given(
+    shares=st.lists(st.sampled_from(SHARES), min_size=1, max_size=12),
+    weights=st.lists(st.integers(0, 320), min_size=12, max_size=12),
+    visible=masks,
+    limit=st.sampled_from([1, 12, 50, 2 * ROWS]),
+    # Of 1,000,000: where the last of the best stands so far.
+    floor=st.sampled_from([0, 1, 600_000, 990_000]),
+    seed=st.integers(0, 10**6),
+)
+def test_the_best_are_those_of_all_sums_in_the_order_of_ties(
+    shares: list[float], weights: list[int], *, visible: float, limit: int, floor: int, seed: int
+) -> None:
+    segment = segment_with(shares, seed)
+    mask = np.random.default_rng(seed + 1).random(ROWS) < visible
+    newest_at_ms = int(segment.created_at_us[0]) // 1000
+    sums = np.zeros(ROWS, dtype=np.int64)
+    for term, weight in enumerate(weights[: len(shares)]):
+        whole = segment.postings(term)
+        sums[whole.rows] += weight * whole.impacts.astype(np.int64)
+    totals = TOKEN_SCALE * sums + STATE_POINTS[segment.category]
+    totals += [recency(newest_at_ms - created // 1000) for created in segment.created_at_us.tolist()]
+    floor = int(totals.max()) * floor // 1_000_000
+
+    # The last one is a term that is nowhere.
+    found = compiled().find_best(
+        segment,
+        mask.ctypes.data,
+        [*range(len(shares)), -1],
+        [*weights[: len(shares)], 7],
+        newest_at_ms=newest_at_ms,
+        limit=limit,
+        floor=floor,
+    )
+
+    able = np.flatnonzero(mask & (sums > 0) & (totals >= floor))
+    expected = sorted(zip((-totals[able]).tolist(), able.tolist(), strict=True))[:limit]
+    columns = (segment.created_at_us, segment.revision)
+    assert sorted((-total, row) for total, row, *_ in found) == expected
+    assert [each[2:4] for each in found] == [tuple(column[each[1]] for column in columns) for each in found]
+    assert [each[4:] for each in found] == [(each[1], each[1] + 1) for each in found]
+
+
+@pytest.mark.compiler
+@settings(max_examples=scaled(30))
+@given(
+    shares=st.lists(st.sampled_from(SHARES), min_size=1, max_size=12),
+    visible=masks,
+    removed=st.lists(st.integers(0, ROWS - 1), max_size=40),
+    seed=st.integers(0, 10**6),
+)
+def test_terms_are_counted_among_the_visible_whoever_counted_before(
+    shares: list[float], *, visible: float, removed: list[int], seed: int
+) -> None:
+    segment = segment_with(shares, seed)
+    mask = np.random.default_rng(seed + 1).random(ROWS) < visible
+    counts = np.zeros(len(shares), dtype=np.int32)
+    before = Visible(segment=segment, mask=mask, size=0, live_size=0, counts=counts)
+    after = before.without(np.array(removed, dtype=np.int64))
+    digests = b"".join([*(collide(term, 2**64 - 1 - term) for term in range(len(shares))), digest("nowhere")])
+
+    for number, seen in enumerate((before, after, before, after)):
+        terms, found, says_whole = compiled().look_up(
+            seen.segment, seen.places, digests + digest("not said"), len(shares) + 1
+        )
+        by_numpy = [seen.frequency(term) for term in range(len(shares))]
+
+        assert terms == [*range(len(shares)), -1]
+        assert not says_whole
+        assert found == [*by_numpy, 0], number
+        assert by_numpy == [int(seen.mask[segment.postings(term).rows].sum()) for term in range(len(shares))]
+
+
+def test_a_library_of_another_source_or_none_at_all_is_not_loaded(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.c"
+    source.write_bytes(SOURCE.read_bytes())
+    library = library_beside(source)
+    assert load_kernel(source) is None
+
+    library.write_bytes(b"for another machine")
+    assert load_kernel(source) is None
+
+    source.write_bytes(SOURCE.read_bytes() + b"\n")
+    assert library_beside(source) != library
