@@ -27,8 +27,8 @@ class KernelHook(BuildHookInterface[Any]):
         source = Path(self.root, "src/runlore/recall/kernel.c")
         # `runlore.recall.kernel` looks for this very name.
         name = blake2b(source.read_bytes(), digest_size=8).hexdigest()
-        library = source.with_name(f"kernel-{name}.so")
-        for left in set(source.parent.glob("kernel-*.so")) - {library}:
+        library = source.with_name(f"kernel-{name}.library")
+        for left in set(source.parent.glob("kernel-*.library")) - {library}:
             left.unlink()
         if said := compile_kernel(source, library):
             self.app.display_warning(f"the ranking index will work without its compiled kernel: {said}")
@@ -51,7 +51,7 @@ def compile_kernel(source: Path, library: Path) -> str:
     if not compiler():
         return "no C compiler was found"
     # Put in place at once: a process may have the one that is there loaded.
-    made = library.with_suffix(".so.new")
+    made = library.with_suffix(".library.new")
     # Named from where the source lies, so that no path gets into the library.
     words = [*compiler(), *FLAGS, *REPRODUCIBLE, "-o", str(made), source.name]
     done = subprocess.run(words, cwd=source.parent, capture_output=True, text=True, check=False)

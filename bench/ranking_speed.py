@@ -1,9 +1,9 @@
 """Search in up to a million records: CPU time, memory, start and change, beside FTS5 and tantivy.
 
-The filter is that of `memory search`: active records of three layers, none of them sensitive. The others search
-without a filter, which is in their favour. The brute-force reference scores every record; it is measured up to
-10,000 records, where one query already takes long. tantivy is measured where it can be imported: it has one
-text field with its English stemmer, one segment, and gives the ids of its hits.
+The filter is that of `memory search`: active records of three layers, none of them sensitive. The others
+search without a filter, which is in their favour. The brute-force reference scores every record; it is measured
+up to 10,000 records, where one query already takes long. tantivy is measured where it can be imported: it has
+one text field with its English stemmer, one segment, and gives the ids of its hits.
 """
 
 import json
@@ -69,7 +69,7 @@ def main() -> None:
 
 def _searching(index: RankingIndex) -> list[str]:
     by_numpy = replace(index.freeze(), view=replace(index.freeze().view, kernel=None))
-    return [_told(_cpu(partial(each.search, where=WHERE, limit=LIMIT))) for each in (index, by_numpy)]
+    return [_figures(_cpu(partial(each.search, where=WHERE, limit=LIMIT))) for each in (index, by_numpy)]
 
 
 def _cpu(search: Callable[[str], object]) -> Percentiles:
@@ -78,10 +78,10 @@ def _cpu(search: Callable[[str], object]) -> Percentiles:
 
 def _searching_elsewhere(size: int) -> list[str]:
     brute = _brute_force(size) if size <= BRUTE_FORCE_RECORDS_MAX else None
-    return [_told(_fts5(size)), f"{brute.p50_ms:.1f}" if brute else "-"]
+    return [_figures(_fts5(size)), f"{brute.p50_ms:.1f}" if brute else "-"]
 
 
-def _told(found: Percentiles) -> str:
+def _figures(found: Percentiles) -> str:
     return f"{found.p50_ms:.3f} / {found.p99_ms:.3f}"
 
 
@@ -116,7 +116,7 @@ def _tantivy(size: int) -> tuple[str, float | str]:
         found = searcher.search(index.parse_query(query, ["text"]), LIMIT, count=False)
         return [searcher.doc(address)["id"][0] for _, address in found.hits]
 
-    return _told(_cpu(search)), build_s
+    return _figures(_cpu(search)), build_s
 
 
 def _keeping(index: RankingIndex) -> list[float]:

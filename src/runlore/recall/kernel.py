@@ -151,4 +151,5 @@ def load_kernel(source: Path = _SOURCE) -> Kernel | None:
 def library_beside(source: Path) -> Path:
     """Where `hatch_build.py` puts the library of this source; that of another has another name."""
     name = blake2b(source.read_bytes(), digest_size=8).hexdigest()
-    return source.with_name(f"kernel-{name}.so")
+    # Not `.so`: what walks over modules would take it for one.
+    return source.with_name(f"kernel-{name}.library")

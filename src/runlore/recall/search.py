@@ -265,8 +265,8 @@ class _Round:
         segment, visible = section.visible.segment, section.visible
         found: list[BestRow] = []
         if section.says_whole and (exact := self._exact_rows(visible)).size:
-            points = points_at(exact, self._wanted(section))
-            found = self._told(segment, exact, EXACT + self._totals(segment, exact, points))
+            points = points_at(exact, self._weigh(section))
+            found = self._rows_of(segment, exact, EXACT + self._totals(segment, exact, points))
             visible = visible.without(exact)
         if self._kernel:
             found += self._kernel.find_best(
@@ -280,8 +280,8 @@ class _Round:
             )
         else:
             points_min = -(-(floor - STATE_ACTIVE - RECENCY_MAX) // TOKEN_SCALE)
-            rows, points = best_rows(visible.mask, self._wanted(section), limit=self._limit, floor=points_min)
-            found += self._told(segment, rows, self._totals(segment, rows, points))
+            rows, points = best_rows(visible.mask, self._weigh(section), limit=self._limit, floor=points_min)
+            found += self._rows_of(segment, rows, self._totals(segment, rows, points))
         ids = segment.ids
         return [
             (
@@ -294,14 +294,14 @@ class _Round:
             for total, _, created, revision, start, end in found
         ]
 
-    def _wanted(self, section: _Section) -> list[Weighed]:
+    def _weigh(self, section: _Section) -> list[Weighed]:
         return [
             (section.visible.segment.postings(term), weight)
             for term, weight in zip(section.terms, self._weights, strict=True)
             if term >= 0 and weight
         ]
 
-    def _told(self, segment: Segment, rows: Positions, totals: Numbers) -> list[BestRow]:
+    def _rows_of(self, segment: Segment, rows: Positions, totals: Numbers) -> list[BestRow]:
         """The best of the rows, as the kernel tells of them."""
         first = _first(rows, totals, self._limit)
         best = rows[first]
