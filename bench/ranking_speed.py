@@ -1,9 +1,9 @@
 """Search in up to a million records: CPU time, memory, start and change, beside FTS5 and tantivy.
 
 The filter is that of `memory search`: active records of three layers, none of them sensitive. The others
-search without a filter, which is in their favour. The brute-force reference scores every record; it is measured
-up to 10,000 records, where one query already takes long. tantivy is measured where it can be imported: it has
-one text field with its English stemmer, one segment, and gives the ids of its hits.
+search without a filter, which is in their favour. The brute-force reference scores every record; up to 10,000
+records, where one query already takes long. tantivy is measured where it can be imported: it has one text field
+with its English stemmer, one segment, and gives the ids of its hits.
 """
 
 import json
