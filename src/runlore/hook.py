@@ -82,7 +82,7 @@ def _send(state_root: str, name: str, report: bytes) -> bytes:
     status = lines.split(b" ", 2)[1:2]
     if not status or status[0] in (b"502", b"503", b"504"):
         raise OSError("the daemon did not take it")
-    if status[0] in (b"401", b"403"):
+    if status[0] in (b"400", b"401", b"403", b"413", b"422"):
         _note_loss(state_root, agent)
     return answer if status[0] in (b"200", b"201") else b""
 

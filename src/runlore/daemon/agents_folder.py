@@ -96,7 +96,7 @@ def last_report(state_root: str, agent: str) -> datetime | None:
 
 def last_loss(state_root: str, agent: str) -> datetime | None:
     """When a report was last left out: it was too large, too many waited for a daemon, or the
-    daemon refused its token."""
+    daemon refused it or its token."""
     return _changed_at(os.path.join(state_root, AGENTS_FOLDER, f"{agent}.lost"))
 
 

@@ -299,7 +299,8 @@ def _agents(parts: Parts, _repair: bool) -> Iterator[_Found]:
         if each.lost_at is not None:
             detail = f"a report of {where} was left out at {format_time(each.lost_at)}"
             hint = (
-                "it was over 8 MiB, or 2,000 waited for a daemon; what a transcript has is read all the same"
+                "it was over 8 MiB, 2,000 waited for a daemon, or that refused it; what a transcript has is"
+                " read all the same"
             )
             yield _Found(OK, detail, hint)
 
