@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from bench.measure import data_folder, print_table
 from runlore.daemon.folder_staleness import FolderView
-from runlore.domain.worth.staleness import find_anchors, find_seen, tell_changes
+from runlore.domain.worth.staleness import find_anchors, find_gone, find_seen
 
 TITLE = "learnings about a repository, on releases of four public packages: what was flagged"
 
@@ -51,7 +51,7 @@ def follow(versions: tuple[str, ...], text: str, holds: str) -> tuple[int, ...]:
     for number, version in enumerate(versions):
         look = FolderView(str(data_folder("packages", version))).look
         if number:
-            is_flagged = bool(tell_changes(anchors, seen, look))
+            is_flagged = bool(find_gone(anchors, seen, look))
             counts[is_flagged, holds[number - 1] == "T"] += 1
         seen |= set(find_seen(anchors, look))
     return counts[True, False], counts[True, True], counts[False, False], counts[False, True]

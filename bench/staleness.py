@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.measure import print_table
 from runlore.daemon.folder_staleness import FolderView
-from runlore.domain.worth.staleness import find_anchors, find_seen, tell_changes
+from runlore.domain.worth.staleness import find_anchors, find_gone, find_seen
 
 TITLE = "learnings about a repository: flagged when what they name is gone, on histories made by a script"
 HISTORIES, DAYS, CHANGES_A_DAY = 30, 60, 3
@@ -102,7 +102,7 @@ def follow(rng: random.Random, made: Scripted, counts: dict[str, list[int]]) -> 
         for kind, text, named in made.said:
             holds = made.holds(kind, named)
             anchors = find_anchors(text)
-            is_flagged = bool(tell_changes(anchors, seen[text], look))
+            is_flagged = bool(find_gone(anchors, seen[text], look))
             seen[text] |= set(find_seen(anchors, look))
             is_first = not holds and text not in gone
             gone |= {text} if is_first else set()

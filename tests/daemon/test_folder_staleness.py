@@ -10,6 +10,7 @@ from runlore.daemon.calls.working_folders import working_folder
 from runlore.domain.project import folder_id
 from runlore.domain.record import Record
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.builders import fact
 from tests.flow.learnings import TALK, learn, preview
@@ -57,10 +58,12 @@ def repository(world: World, tmp_path: Path) -> Repository:
     return made
 
 
-def bind(world: World, repository: Repository) -> None:
-    world.operator.put_folder(ops.FolderChange(folder_id=folder_id(str(repository.top)), project=PROJECT))
+def bind(
+    world: World, repository: Repository, *, session_id: SessionId = TALK, project: str = PROJECT
+) -> None:
     folder = str(repository.top)
-    world.operator.create_session(ops.NewSession(session_id=TALK, working_folder=folder))
+    world.operator.put_folder(ops.FolderChange(folder_id=folder_id(folder), project=project))
+    world.operator.create_session(ops.NewSession(session_id=session_id, working_folder=folder))
 
 
 def say(world: World, text: str, project: str = PROJECT) -> Record:

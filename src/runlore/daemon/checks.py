@@ -307,8 +307,8 @@ def _agents(parts: Parts, _repair: bool) -> Iterator[_Found]:
 
 def _staleness(parts: Parts, _repair: bool) -> Iterator[_Found]:
     """Whether bound folders still have what learnings say of them. What is gone is for a person to judge."""
-    for record_id, what in folder_staleness.find_stale(parts):
-        yield _Found(NOTICE, f"{record_id}: {what}", f"`runlore learning verify {record_id}` or revoke it")
+    for name, what in folder_staleness.find_stale(parts):
+        yield _Found(NOTICE, f"{name}: {what}", "`runlore inbox` has it within a day, to keep or take back")
 
 
 def _derived_finding(detail: str, *, repaired: bool, hint: str) -> _Found:
@@ -334,7 +334,7 @@ _CHECKS: tuple[tuple[str, _Check, str], ...] = (
         "every one that is active has its evidence, and the catalogue says what they say",
     ),
     ("skills", _skills, "every file says what is stored"),
-    ("still true", _staleness, "bound folders have what learnings say of them"),
+    ("still true", _staleness, "bound folders have what learnings and skills say of them"),
     ("mounts", _mounts, "every copy that is mounted says what its skill says"),
     ("jobs", _jobs, "nothing has failed for good"),
     ("models", _models, "every model that is set can be asked"),

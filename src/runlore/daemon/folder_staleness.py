@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 from collections.abc import Iterator
+from datetime import datetime
 from functools import cache, cached_property, partial
 
 from runlore.agents.workspace.git import SAFELY, Repository, repository_of
@@ -14,6 +15,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.project import FolderId, folder_id
 from runlore.domain.record import RecordId
+from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.suggesting.already_documented import TASK_FILES
 from runlore.domain.worth.staleness import (
     PIN_FILE,
@@ -28,6 +30,10 @@ from runlore.domain.worth.staleness import (
     has_flag,
 )
 from runlore.flow.capture.sessions import find_binding
+from runlore.flow.pipeline.repeating import remember_saved, scopes_to_remember, workspace_turn
+from runlore.flow.skills.library import suggestion_of
+from runlore.flow.skills.saving import Saving
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.flow.staleness import FolderChanges, FolderState, find_changes, last_sighting, note_changes
 from runlore.ports.store import Collections
 
@@ -41,23 +47,37 @@ _OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PR
 
 
 def note_staleness(parts: Parts) -> int:
-    """Look at every bound folder that sessions worked in: how many learnings a person has to look at."""
-    news = 0
+    """Look at every bound folder that sessions worked in: how many learnings a person has to look at. A skill
+    that has no procedure which could wait for that gets one."""
     now = parts.clock.earliest_now()
-    for state in _list_folders(parts):
-        with parts.store.snapshot() as snapshot:
-            found = find_changes(snapshot, state, now)
-        news += note_changes(parts.store, state, found, now)
-    return news
+    found = _find(parts, now)
+    unrecorded = [each for each in found.skills if each.record_id is None]
+    for each in unrecorded:
+        with parts.store.transaction() as tx:
+            stored = suggestion_of(tx, each.skill)
+            workspace_turn(tx, *scopes_to_remember(tx, stored))
+            suggestions_turn(tx)
+            act = Act(actor=DAEMON, at=now, reason=each.change.what)
+            remember_saved(tx, each.skill, stored, Saving(ids=parts.ids, act=act), is_reviewed=False)
+    return note_changes(parts.store, _find(parts, now) if unrecorded else found, now)
 
 
-def find_stale(parts: Parts) -> Iterator[tuple[RecordId, str]]:
-    """The learnings that name what their folder has no longer, and what that is. Nothing is written."""
-    now = parts.clock.earliest_now()
-    for state in _list_folders(parts):
-        with parts.store.snapshot() as snapshot:
-            found: FolderChanges = find_changes(snapshot, state, now)
-        yield from ((record_id, what) for record_id, what in found.changed.items() if what)
+def find_stale(parts: Parts) -> Iterator[tuple[RecordId | str, str]]:
+    """The learnings and skills that name what their folder has no longer, each by the id that it is decided
+    on by or by its name, and what that is. Nothing is written."""
+    found = _find(parts, parts.clock.earliest_now())
+    for record_id, change in found.changed.items():
+        if change.what:
+            yield record_id, change.what
+    for each in found.skills:
+        if each.change.what:
+            yield f"skill {each.skill.name}", each.change.what
+
+
+def _find(parts: Parts, now: datetime) -> FolderChanges:
+    folders = tuple(_list_folders(parts))
+    with parts.store.snapshot() as snapshot:
+        return find_changes(snapshot, folders, now)
 
 
 def _list_folders(parts: Parts) -> Iterator[FolderState]:

@@ -21,7 +21,7 @@ from runlore.domain.session import Binding, Session, SessionId
 from runlore.domain.skill import Skill, SkillEvent, SkillOrigin, SkillState
 from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.flow.skills.catalogue import agrees, as_recorded, as_skill, row_of
-from runlore.flow.skills.library import skill_named, skills_in_states
+from runlore.flow.skills.library import add_doubts, skill_named, skills_in_states
 from runlore.flow.skills.promoted_use import as_used, note_use, open_promoted, usable_by
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports import operations as ops
@@ -61,7 +61,9 @@ class UsedSkills:
 
     def use(self, request: ops.UseSkill) -> Skill:
         """The skill, counted for the run that opens it; nothing is counted for a run that is not stored."""
-        return self.open(request).skill
+        skill = self.open(request).skill
+        with self.parts.store.snapshot() as snapshot:
+            return next(add_doubts(snapshot, [skill]))
 
     def open(self, request: ops.UseSkill) -> SkillInUse:
         """The same, with its record where it is a promoted one: whoever executes that keeps which words it

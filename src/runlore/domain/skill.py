@@ -127,16 +127,16 @@ class SkillWords:
     provenance: Provenance
 
 
-@JsonForm(flat=("document",), damage=DAMAGE, omit_default=("file_remark", "was_there_before"))
+@JsonForm(flat=("document",), damage=DAMAGE, omit_default=("doubt", "file_remark", "was_there_before"))
 @dataclass(frozen=True, kw_only=True)
 class Skill:
     """A skill as it is kept.
 
     `text` is the file as somebody wrote it; empty where the document is Runlore's own, and then the file is
     the document as it is rendered. `pattern` and `suggestion_id` are those of what it was learned from,
-    `also_from` those of the drafts that were merged into it. `file_remark` is what is wrong with its
-    file and what to do, for whoever is shown the skill, and `was_there_before` says of one that is brought in
-    that it was there already: neither is ever stored.
+    `also_from` those of the drafts that were merged into it. `doubt` is what of it may no longer
+    hold, and `file_remark` what is wrong with its file and what to do, for whoever is given or shown it;
+    `was_there_before` says of one that is brought in that it was there already. None of these is stored.
     """
 
     skill_id: SkillId
@@ -155,6 +155,7 @@ class Skill:
     created_at: datetime
     updated_at: datetime
     revision: int = 1
+    doubt: str = field(default="", compare=False)
     file_remark: str = field(default="", compare=False)
     was_there_before: bool = field(default=False, compare=False)
 
@@ -172,6 +173,12 @@ class Skill:
     @property
     def name(self) -> str:
         return self.document.name
+
+    @property
+    def told_description(self) -> str:
+        """What whoever may use it is told of it in a line."""
+        told = self.document.description
+        return f"{told} ({self.doubt})" if self.doubt else told
 
     @property
     def learned_from(self) -> tuple[LearnedFrom, ...]:

@@ -17,8 +17,7 @@ from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.records.feedback import FeedbackVerdict, verdict_of
 from runlore.domain.run import Run, RunId
 from runlore.domain.runs.journal import EventType, JournalEvent, text_of
-from runlore.domain.skill import Skill, SkillId, SkillOrigin
-from runlore.domain.skills.repetition import procedure_digests
+from runlore.domain.skill import SkillId, SkillOrigin
 from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.domain.statements.user_messages import refusal_words
 from runlore.domain.text.analysis import terms_of
@@ -26,7 +25,7 @@ from runlore.domain.worth.effect import REVOKE, Effect, Worth, estimate_effect
 from runlore.domain.worth.outcome import RunFacts, SaidOutcome
 from runlore.flow.policies import current_projection, current_skills
 from runlore.flow.skills.catalogue import row_of
-from runlore.flow.skills.sources import every_promoted, revoke_because
+from runlore.flow.skills.sources import every_promoted, procedures_of, revoke_because
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.store import Collections, Store
 
@@ -146,25 +145,8 @@ def _tell_of_skill(collections: Collections, skill_id: SkillId, sentence: str) -
     with suppress(NotFound):
         skill = collections.skills.get(skill_id)
         promoted = collections.promotions.find(skill.name) if skill.origin is SkillOrigin.PROMOTED else None
-        if promoted is None:
-            records = _list_procedures_of(collections, skill)
-        elif promoted.status is RolloutStatus.REVOKED:
-            records = []
-        else:
-            records = list(collections.records.get_many([promoted.source_record_id]).values())
-        for record in records:
+        for record in procedures_of(collections, skill)[:1]:
             yield _Finding(record=record, sentence=f"skill {skill.name}: {sentence}", skill=promoted)
-
-
-def _list_procedures_of(collections: Collections, skill: Skill) -> list[Record]:
-    """The procedures that saving a skill has made, or that were there for what it was learned from."""
-    found = [
-        record
-        for digest in procedure_digests(skill)
-        for record in collections.records.proposals_for(digest)
-        if record.state is State.ACTIVE
-    ]
-    return found[:1]
 
 
 def _read(

@@ -104,7 +104,7 @@ def _with_definitions(schema: Schema, schemas: Schemas) -> Schema:
 
 
 def _skill_line(skill: Skill) -> dict[str, Any]:
-    return {"name": skill.name, "description": skill.document.description}
+    return {"name": skill.name, "description": skill.told_description}
 
 
 def _object_of(properties: Schema) -> Schema:
@@ -115,7 +115,7 @@ _NAMED = {"name": TEXT, "description": TEXT}
 _LISTED = Presentation(
     to_json=lambda skills: {"items": [_skill_line(each) for each in skills]},
     to_text=lambda skills: (
-        "\n".join(f"{each.name}: {each.document.description}" for each in skills)
+        "\n".join(f"{each.name}: {each.told_description}" for each in skills)
         or "There are no skills for this session."
     ),
     schema=_object_of({"items": {"type": "array", "items": _object_of(_NAMED)}}),

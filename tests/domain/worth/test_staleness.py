@@ -7,11 +7,12 @@ from runlore.domain.worth.staleness import (
     AnchorKind,
     cut_version,
     find_anchors,
+    find_gone,
     find_seen,
     find_tasks,
     find_versions,
     has_flag,
-    tell_changes,
+    tell_gone,
 )
 
 pytestmark = pytest.mark.req("VAL-5")
@@ -99,15 +100,15 @@ def test_only_what_was_seen_can_be_gone() -> None:
 
     seen = find_seen(anchors, look)
     assert len(seen) == 4
-    assert tell_changes(anchors, seen, look) == ""
+    assert tell_gone(find_gone(anchors, seen, look)) == ""
     del here["--fast"]
     here["18"] = "19"
-    assert tell_changes(anchors, seen, look) == (
+    assert tell_gone(find_gone(anchors, seen, look)) == (
         "tools/look.sh no longer knows --fast; react is no longer at 18 but at 19"
     )
     # A file takes its flags along; a word that looked like a path never was one.
     here.clear()
-    assert tell_changes(anchors, seen, look) == (
+    assert tell_gone(find_gone(anchors, seen, look)) == (
         "tools/look.sh is gone; make check is no longer a task; react is no longer at 18"
     )
-    assert tell_changes(anchors, (), look) == ""
+    assert tell_gone(find_gone(anchors, (), look)) == ""

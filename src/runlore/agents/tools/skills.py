@@ -36,7 +36,7 @@ def list_skills(given: ToolContext) -> RunTool:
         skills = [skill for skill in given.operations.session_skills(given.session_id) if _has(skill, words)]
         if not skills:
             return ToolOutcome(output="there is no such skill" if words else "there are no skills")
-        lines = [f"{skill.name}: {escape(skill.document.description)}" for skill in skills[:_LISTED_MAX]]
+        lines = [f"{skill.name}: {escape(skill.told_description)}" for skill in skills[:_LISTED_MAX]]
         if len(skills) > _LISTED_MAX:
             lines.append(f"({len(skills) - _LISTED_MAX} more: ask with words)")
         return ToolOutcome(output="\n".join(lines))
@@ -71,7 +71,9 @@ def use_skill(given: ToolContext) -> RunTool:
         name = text_argument(call.arguments, "name")
         skill = given.operations.use_skill(UseSkill(name=name, run_id=given.run_id))
         if skill.origin is SkillOrigin.PROMOTED:
-            return given.fork(skill, text_argument(call.arguments, "arguments"), call, stop)
+            arguments = text_argument(call.arguments, "arguments")
+            told = f"{arguments}\n\nThe skill {skill.doubt}." if skill.doubt else arguments
+            return given.fork(skill, told.strip(), call, stop)
         return ToolOutcome(output=fence_skill(skill))
 
     return RunTool(spec, call)
@@ -84,7 +86,7 @@ def fence_skill(skill: Skill) -> str:
     longest = max((len(found[0]) for found in _FENCE.finditer(body)), default=2)
     fence = "`" * (longest + 1)
     return (
-        f"The skill {skill.name}: {escape(skill.document.description)}\n"
+        f"The skill {skill.name}: {escape(skill.told_description)}\n"
         "Follow it where it fits; the person's words come first.\n"
         f"{fence}markdown\n{body.rstrip()}\n{fence}"
     )

@@ -74,7 +74,7 @@ def view(call: Invocation, name: SkillArgument) -> None:
 
     def show(skill: Skill) -> None:
         library_tables.show_skill(skill, beside=_beside(call, skill))
-        library_tables.show_file_remarks([skill])
+        library_tables.show_remarks([skill])
 
     call.ask(lambda operations: operations.get_skill(name), show)
 
@@ -234,7 +234,7 @@ def settle(
     def show() -> None:
         says = "takes its file as it is" if keep is Keep.FILE else "stands as it is stored"
         say(f"{skill.name} {says}.")
-        library_tables.show_file_remarks([skill])
+        library_tables.show_remarks([skill])
 
     call.answer(answers.write(skill), show)
 

@@ -34,12 +34,15 @@ def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None
             for skill in skills
         ],
     )
-    show_file_remarks(skills)
+    show_remarks(skills)
     end_list(next_cursor, "Skills by name. `runlore skill view NAME` shows one.")
 
 
-def show_file_remarks(skills: Sequence[Skill]) -> None:
+def show_remarks(skills: Sequence[Skill]) -> None:
+    """What of skills may no longer hold, and what is wrong with their files."""
     for skill in skills:
+        if skill.doubt:
+            say(f"{skill.name} {skill.doubt}.", "yellow")
         if skill.file_remark:
             say(f"{skill.file_remark[:1].upper()}{skill.file_remark[1:]}.", "yellow")
 

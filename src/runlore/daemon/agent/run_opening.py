@@ -309,7 +309,7 @@ def _prompt_skills(skills: FittingSkills | None) -> list[str]:
 
 
 def _skill_line(skill: Skill) -> str:
-    return f"- {skill.name}: {escape(skill.document.description)}"
+    return f"- {skill.name}: {escape(skill.told_description)}"
 
 
 def _text(message: Message) -> str:

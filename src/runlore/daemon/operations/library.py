@@ -110,9 +110,10 @@ class LibraryActs(Bound):
         self.parts.library.keep_fresh()
         with self.parts.store.snapshot() as snapshot:
             found = standing(snapshot, all_skills(snapshot, request.states), self.parts.clock.now())
-        wanted = (skill for skill in found if not request.origins or skill.origin in request.origins)
-        page = page_of(wanted, limit=limit, cursor=request.cursor)
-        return replace(page, items=tuple(self.parts.library.add_remarks(page.items)))
+            wanted = (skill for skill in found if not request.origins or skill.origin in request.origins)
+            page = page_of(wanted, limit=limit, cursor=request.cursor)
+            items = tuple(library.add_doubts(snapshot, page.items))
+        return replace(page, items=tuple(self.parts.library.add_remarks(items)))
 
     @operation
     def get_skill(self, name: str) -> Skill:
@@ -120,7 +121,7 @@ class LibraryActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             skill = library.skill_named(snapshot, askable(name, "skill"))
             if standing(snapshot, [skill], self.parts.clock.now()):
-                return next(self.parts.library.add_remarks([skill]))
+                return next(self.parts.library.add_remarks(library.add_doubts(snapshot, [skill])))
         raise NotFound(
             f"skill {skill.name} is gone: its learning has expired",
             code="skill.not-found",
@@ -202,7 +203,8 @@ class LibraryActs(Bound):
             capabilities = self._capabilities(snapshot, session_id)
             shelf = self.parts.library.shelf(snapshot)
             shown = session_shelf(snapshot, shelf, session_id, now=self.parts.clock.now())
-            return tuple(skill for skill in shown if capabilities.allows_skill(skill.name))
+            allowed = (skill for skill in shown if capabilities.allows_skill(skill.name))
+            return tuple(library.add_doubts(snapshot, allowed))
 
     @operation
     def use_skill(self, request: ops.UseSkill) -> Skill:

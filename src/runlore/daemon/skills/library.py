@@ -22,6 +22,7 @@ from runlore.daemon.skills.file_fingerprints import (
 )
 from runlore.domain.errors import Refused, RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule, dataclass
+from runlore.flow.skills.library import add_doubts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
@@ -436,14 +437,16 @@ class SkillLibrary:
 
     def _as_stored(self, found: FittingSkills, session_id: SessionId | None) -> FittingSkills:
         """The answer with the skills as they are by now; what became unusable meanwhile is left out."""
-        items = []
         with self._store.snapshot() as snapshot:
             now = self._clock.now()
-            for item in found.items:
-                skill = promoted_use.as_seen(snapshot, item.skill, session_id=session_id, now=now)
-                if skill is not None:
-                    items.append(replace(item, skill=skill))
-        return replace(found, items=tuple(items))
+            seen = [
+                (item, skill)
+                for item in found.items
+                if (skill := promoted_use.as_seen(snapshot, item.skill, session_id=session_id, now=now))
+            ]
+            told = add_doubts(snapshot, [skill for _, skill in seen])
+            items = (replace(item, skill=skill) for (item, _), skill in zip(seen, told, strict=True))
+            return replace(found, items=tuple(items))
 
 
 def _holding_old_words(differing: Iterable[Differing], unread: Container[str]) -> list[Differing]:

@@ -19,7 +19,7 @@ from runlore.domain.errors import Conflict, Invalid, NotFound, RunloreError, Una
 from runlore.domain.guard import first_secret
 from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill
-from runlore.flow.skills.library import render_skill
+from runlore.flow.skills.library import add_doubts, list_doubts, render_skill
 from runlore.flow.skills.machines import note_mounts, read_mounts
 from runlore.ports.operations import LibraryOperations, SkillsRequest
 from runlore.ports.skill_files import Mounted
@@ -203,7 +203,7 @@ class MountFollower:
             seen = self._fingerprint(snapshot)
             if seen and seen == self._mounting.last_seen():
                 return MountReport()
-            skills = snapshot.skills.active()
+            skills = tuple(add_doubts(snapshot, snapshot.skills.active()))
         refreshed = self._mounting.refresh(files_of(skills))
         if seen and not refreshed.problems:
             self._mounting.note_seen(seen)
@@ -222,7 +222,7 @@ class MountFollower:
         if not self._mounting.folders():
             return {}
         with self._store.snapshot() as snapshot:
-            return files_of(snapshot.skills.active())
+            return files_of(add_doubts(snapshot, snapshot.skills.active()))
 
     def copies_left(self, name: str) -> tuple[str, ...]:
         """Where copies of a skill that is out of use may still be, once those of this machine have gone."""
@@ -270,7 +270,8 @@ class MountFollower:
         if not all(stamps):
             return ""
         store = snapshot.records.position().store_id
-        facts = (__version__, store, snapshot.skills.stamp(), self._mounting.folders(), stamps)
+        doubts = list_doubts(snapshot)
+        facts = (__version__, store, snapshot.skills.stamp(), doubts, self._mounting.folders(), stamps)
         return sha256(repr(facts).encode(errors="surrogateescape")).hexdigest()
 
 

@@ -187,7 +187,8 @@ def apply_confirmation(
         standing=follows_rule if terms.standing is None else terms.standing,
         published_at=now,
         expires_at=min(filter(None, (candidate.expires_at, terms.expires_at)), default=None),
-        revalidate_at=terms.revalidate_at or candidate.revalidate_at,
+        # Who confirms it has seen what was in doubt.
+        revalidate_at=terms.revalidate_at or (None if candidate.doubt else candidate.revalidate_at),
     )
 
 

@@ -166,11 +166,13 @@ def find_seen(anchors: Iterable[Anchor], look: Look) -> tuple[str, ...]:
     return tuple(anchor.key for anchor in anchors if look(anchor) == anchor.name)
 
 
-def tell_changes(anchors: Iterable[Anchor], seen: Collection[str], look: Look) -> str:
-    """What was seen once and is no longer so; empty where all is."""
-    changed = {
-        anchor: now for anchor in anchors if anchor.key in seen and (now := look(anchor)) != anchor.name
-    }
+def find_gone(anchors: Iterable[Anchor], seen: Collection[str], look: Look) -> dict[Anchor, str | None]:
+    """What was seen once and is no longer so, with what there is now."""
+    return {anchor: now for anchor in anchors if anchor.key in seen and (now := look(anchor)) != anchor.name}
+
+
+def tell_gone(changed: Mapping[Anchor, str | None]) -> str:
+    """That in words; empty where nothing is."""
     files = {anchor.name for anchor in changed if anchor.kind is AnchorKind.PATH}
     sentences = [anchor.tell_gone(now) for anchor, now in changed.items() if anchor.of not in files]
     more = f"; and {len(sentences) - _TOLD_MAX} more" if len(sentences) > _TOLD_MAX else ""

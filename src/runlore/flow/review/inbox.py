@@ -183,7 +183,8 @@ def foresee(records: Records, record: Record, now: datetime) -> WaitingRecord:
     outcome = publication.consequences(record, around, now)
     replaced = {each.record_id for each in outcome.supersedes}
     clashing = (each for each in _clashing(record, around, now) if each.record_id not in replaced)
-    return WaitingRecord(record=record, outcome=outcome, clashing=tuple(clashing))
+    attention = (record.doubt,) if record.doubt else ()
+    return WaitingRecord(record=record, outcome=outcome, clashing=tuple(clashing), attention=attention)
 
 
 def _clashing(record: Record, around: contradictions.Surroundings, now: datetime) -> tuple[Record, ...]:

@@ -4,7 +4,8 @@ The row is the authority: files follow it. Every act is one transaction with a l
 the turn.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, NotFound, Refused
 from runlore.domain.lazy import LazyModule
+from runlore.domain.prompts.injected import MAY_BE_OVER
+from runlore.domain.record import RecordId
 from runlore.domain.records.audit import Act
 from runlore.domain.skill import (
     Quality,
@@ -40,6 +43,7 @@ else:
     skill_saving = LazyModule("runlore.flow.skills.saving")
     skill_provenance = LazyModule("runlore.flow.skills.skill_provenance")
 
+_DOUBTFUL = "doubtful skills"
 _PAGE = limits.LIST_LIMIT_MAX
 _GONE = frozenset(SkillState) - {SkillState.ACTIVE}
 
@@ -75,7 +79,39 @@ def text_of(skill: Skill) -> str:
 def render_skill(skill: Skill) -> str:
     """A skill as it goes out to agents and other folders, and as it is read by whoever vouches for it: always
     as Runlore writes it. It passes the validator, and nothing stands in it that is not shown."""
-    return render_document(skill.document, skill.provenance)
+    text = render_document(skill.document, skill.provenance)
+    if not skill.doubt:
+        return text
+    # What stands for Runlore's own word is not counted against the skill's length.
+    body = skill.document.body
+    return f"{text.removesuffix(body)}> This skill {skill.doubt}.\n\n{body}"
+
+
+def add_doubts(collections: Collections, skills: Iterable[Skill]) -> Iterator[Skill]:
+    """The skills, each with what of it may no longer hold, as long as its procedure waits for that."""
+    doubts = list_doubts(collections)
+    for skill in skills:
+        doubt = doubts.get(skill.skill_id)
+        yield replace(skill, doubt=f"{MAY_BE_OVER}: {doubt}") if doubt else skill
+
+
+def list_doubts(collections: Collections) -> Mapping[SkillId, str]:
+    """What may no longer hold of which skills."""
+    doubtful = read_doubtful(collections)
+    records = collections.records.get_many(list(set(doubtful.values()))) if doubtful else {}
+    found = ((skill_id, records.get(record_id)) for skill_id, record_id in doubtful.items())
+    return {skill_id: record.doubt for skill_id, record in found if record is not None and record.doubt}
+
+
+def read_doubtful(collections: Collections) -> Mapping[SkillId, RecordId]:
+    """The skills that name what their repository has no longer, with the procedures that they wait as."""
+    noted = collections.counters.note(_DOUBTFUL)
+    return {} if noted is None else json.loads(noted)
+
+
+def note_doubtful(tx: Transaction, skills: Mapping[SkillId, RecordId]) -> None:
+    if skills != read_doubtful(tx):
+        tx.counters.set_note(_DOUBTFUL, json.dumps(skills))
 
 
 def import_skill(

@@ -14,7 +14,9 @@ from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Kind, Record, RecordId, State, StateReason
 from runlore.domain.records.audit import Act
 from runlore.domain.serialization.codec import erase
-from runlore.domain.skills.rollout import PromotedSkill
+from runlore.domain.skill import Skill, SkillOrigin
+from runlore.domain.skills.repetition import procedure_digests
+from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.flow.skills.catalogue import follow, skill_id_of
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.store import Collections, Transaction
@@ -69,6 +71,20 @@ def every_promoted(collections: Collections) -> Iterator[PromotedSkill]:
             found = collections.promotions.find(name)
             if found is not None:
                 yield found
+
+
+def procedures_of(collections: Collections, skill: Skill) -> list[Record]:
+    """The procedures that a skill goes with, those in use first: what it was promoted from, else what saving
+    it has made, or what was there for what it was learned from."""
+    if skill.origin is SkillOrigin.PROMOTED:
+        with suppress(Corrupt):
+            promoted = collections.promotions.find(skill.name)
+            if promoted is not None and promoted.status is not RolloutStatus.REVOKED:
+                return list(collections.records.get_many([promoted.source_record_id]).values())
+        return []
+    found = [each for known in procedure_digests(skill) for each in collections.records.proposals_for(known)]
+    live = (each for each in found if each.state in (State.ACTIVE, State.CONSTRAINED))
+    return sorted(live, key=lambda each: each.state is not State.ACTIVE)
 
 
 def _list_promoted_from(collections: Collections, record_id: RecordId) -> tuple[PromotedSkill, ...]:
