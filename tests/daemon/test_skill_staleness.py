@@ -18,7 +18,7 @@ from runlore.ports import operations as ops
 from tests.builders import fact
 from tests.daemon.test_folder_staleness import PROJECT, Repository, bind, look
 from tests.flow.learnings import TALK, learn
-from tests.flow.rolling import NAME, active
+from tests.flow.rolling import NAME, active, procedure
 from tests.flow.saved_skills import offered
 from tests.world import World
 
@@ -80,6 +80,7 @@ def test_a_skill_whose_words_are_gone_says_so_where_it_is_given_and_waits(
     follower = MountFollower(world.parts.store, world.parts.state_root)
     copy = tmp_path / "copies" / NAME / "SKILL.md"
     assert look(world) == []
+    follower.catch_up()
     first = repository.git("rev-parse", "HEAD")
     assert not any("may no longer hold" in told for told in ways_given(world).values())
     repository.commit(docs__api=None)
@@ -122,6 +123,18 @@ def test_the_doctor_names_the_skill(world: World, repository: Repository) -> Non
     repository.commit(docs__api="Again\n")
     look(world)
     assert not any("may no longer hold" in text for text in ways_given(world).values())
+
+
+def test_a_procedure_is_doubted_for_what_its_skill_does_not_say_too(
+    world: World, repository: Repository
+) -> None:
+    source = procedure(world, "Release: as docs/api tells, then tag")
+    active(world, source, instructions="1. Run `make check`\n")
+    look(world)
+    repository.commit(docs__api=None)
+    [(waiting, why)] = look(world)
+    assert (waiting, why.partition(",")[0]) == (source.record_id, "docs/api is gone")
+    assert world.operator.get_skill(NAME).doubt == "", "what it says still holds"
 
 
 def said_everywhere(world: World, text: str) -> Record:
