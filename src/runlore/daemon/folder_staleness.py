@@ -16,18 +16,18 @@ from runlore.domain.errors import Invalid
 from runlore.domain.project import FolderId, folder_id
 from runlore.domain.record import RecordId
 from runlore.domain.records.audit import DAEMON, Act
-from runlore.domain.suggesting.already_documented import TASK_FILES
 from runlore.domain.worth.staleness import (
-    PIN_FILE,
-    PIN_FOLDER,
     TOOL_FILES,
     VERSION_FILES,
     Anchor,
     AnchorKind,
-    cut_version,
     find_tasks,
     find_versions,
     has_flag,
+    has_symbol,
+    has_tasks,
+    is_pin_file,
+    look_at_version,
 )
 from runlore.flow.capture.sessions import find_binding
 from runlore.flow.pipeline.repeating import remember_saved, scopes_to_remember, workspace_turn
@@ -38,7 +38,9 @@ from runlore.flow.staleness import FolderChanges, FolderState, find_changes, las
 from runlore.ports.store import Collections
 
 _SESSIONS_LOOKED_AT = 1_000
-_PIN_FILES_MAX = 50
+_PIN_FILES_MAX = 100
+_TREE_MAX = 50_000
+_PASSED = frozenset({"node_modules", "venv", "site-packages", "target", "dist", "build", "__pycache__"})
 _READ_BYTES_MAX = 8 * 1024**2
 _GIT_TIMEOUT_S = 10
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -147,36 +149,66 @@ class FolderView:
     def __init__(self, top: str) -> None:
         self._top = top
         self._text = cache(partial(_read, top))
+        self._tasks = cache(self._find_tasks)
 
     def look(self, anchor: Anchor) -> str | None:
         """The same words where it is as the text says, another version, or None."""
-        if anchor.kind is AnchorKind.PATH:
-            return anchor.name if os.path.lexists(os.path.join(self._top, anchor.name)) else None
+        if anchor.kind is AnchorKind.VERSION:
+            return look_at_version(anchor, self._versions.get(anchor.of, ()))
+        return anchor.name if self._has(anchor) else None
+
+    def _has(self, anchor: Anchor) -> bool:
         if anchor.kind is AnchorKind.TASK:
-            return anchor.name if anchor.name in self._tasks else None
+            return anchor.name in self._tasks(anchor.of)
         if anchor.kind is AnchorKind.FLAG:
-            return anchor.name if has_flag(self._text(anchor.of) or "", anchor.name) else None
-        found = {cut_version(version, anchor.name) for version in self._versions.get(anchor.of, ())}
-        return anchor.name if anchor.name in found else max(found, default=None)
+            return has_flag(self._text(anchor.of) or "", anchor.name)
+        if anchor.kind is AnchorKind.SYMBOL:
+            return has_symbol(self._text(anchor.of) or "", anchor.name)
+        if anchor.of:
+            # Where there is more than is looked through, nothing can be told to be gone.
+            return anchor.name in self._names or len(self._tree) >= _TREE_MAX
+        return self._has_path(anchor.name)
+
+    def _has_path(self, path: str) -> bool:
+        if os.path.lexists(os.path.join(self._top, path)):
+            return True
+        if "/" in path:
+            return False
+        if "." not in path:
+            return any(name.partition(".")[0] == path for name in _list_names(self._top))
+        module = path.replace(".", "/")
+        places = (f"{base}{module}{ending}" for base in ("", "src/") for ending in ("", ".py"))
+        return any(os.path.lexists(os.path.join(self._top, place)) for place in places)
+
+    def _find_tasks(self, folder: str) -> frozenset[str]:
+        files = [name for name in _list_names(os.path.join(self._top, folder)) if has_tasks(name)]
+        texts = ((name, self._text(f"{folder}/{name}" if folder else name)) for name in files)
+        return frozenset().union(*(find_tasks(name, text or "") for name, text in texts))
 
     @cached_property
-    def _tasks(self) -> frozenset[str]:
-        files = [name for name in _list_names(self._top) if name.lower() in TASK_FILES]
-        return frozenset().union(*(find_tasks(name, self._text(name) or "") for name in files))
-
-    @cached_property
-    def _versions(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
-        for file in (*VERSION_FILES, *TOOL_FILES, *self._pin_files):
-            for package, version in find_versions(file, self._text(file) or ""):
-                found.setdefault(package, set()).add(version)
+    def _versions(self) -> dict[str, set[tuple[str, str]]]:
+        found: dict[str, set[tuple[str, str]]] = {}
+        pins = [path for path in self._tree if is_pin_file(path)][:_PIN_FILES_MAX]
+        for file in (*VERSION_FILES, *TOOL_FILES, *pins):
+            for package, sign, version in find_versions(file, self._text(file) or ""):
+                found.setdefault(package, set()).add((sign, version))
         return found
 
-    @property
-    def _pin_files(self) -> list[str]:
-        inside = [name for name in _list_names(os.path.join(self._top, PIN_FOLDER)) if name.endswith(".txt")]
-        found = [name for name in _list_names(self._top) if PIN_FILE.fullmatch(name)]
-        return [*found, *(f"{PIN_FOLDER}/{name}" for name in inside)][:_PIN_FILES_MAX]
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(path.rpartition("/")[2] for path in self._tree)
+
+    @cached_property
+    def _tree(self) -> list[str]:
+        """The paths of files, folder by folder from the top, a bounded number."""
+        found: list[str] = []
+        for folder, folders, names in os.walk(self._top):
+            folders[:] = sorted(each for each in folders if each not in _PASSED and each[0] != ".")
+            inside = os.path.relpath(folder, self._top)
+            found += names if inside == os.curdir else [f"{inside}/{name}" for name in sorted(names)]
+            if len(found) >= _TREE_MAX:
+                break
+        return found
 
 
 def _list_names(folder: str) -> list[str]:
