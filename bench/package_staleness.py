@@ -235,7 +235,7 @@ PACKAGES: Mapping[str, Package] = {
             ("test classes are called test_Something because setup.cfg sets python_classes = test_*", "TFF"),
             ("ConsumerTimer and friends: `celery/utils/timer2.py`", "TTT"),
             ("Use `case` for test helpers, version 1.3.1 or later", "TFF"),
-            ("The TODO file at the root lists open work", "TTT"),
+            ("Samples for supervisord are in extra/supervisord", "TTT"),
         ),
     ),
     "notebook": Package(

@@ -308,7 +308,7 @@ def _agents(parts: Parts, _repair: bool) -> Iterator[_Found]:
 def _staleness(parts: Parts, _repair: bool) -> Iterator[_Found]:
     """Whether bound folders still have what learnings say of them. What is gone is for a person to judge."""
     for name, what in folder_staleness.find_stale(parts):
-        yield _Found(NOTICE, f"{name}: {what}", "`runlore inbox` has it within a day, to keep or take back")
+        yield _Found(NOTICE, f"{name}: {what}", "it waits for review within a day, to be kept or taken back")
 
 
 def _derived_finding(detail: str, *, repaired: bool, hint: str) -> _Found:
