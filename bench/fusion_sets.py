@@ -29,7 +29,7 @@ from runlore.recall.skills import SkillIndex
 
 TUNED, REPORTED = "tuned", "reported"
 DEPTH = 50
-EMBEDDING_S = 600.0
+EMBEDDING_S = 7_200.0
 _CONVERSATIONS_TUNED = 3
 _HALVES = {"A": TUNED, "B": REPORTED}
 _ITEMS_PER_SKILL = 5
