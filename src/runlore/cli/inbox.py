@@ -189,8 +189,6 @@ class Deciding:
         self._pending: PendingAct | None = None
         self._done = 0
         self._has_saved = False
-        self._suggested: set[str] = set()
-        self._passed: set[int] = set()
         self._shown: Record | None = None
         say(waiting_text(found, request.kinds), "bold")
 
@@ -228,9 +226,6 @@ class Deciding:
         if place >= len(self._queue) and not self._read_on():
             return self._ask_last()
         item = self._queue[place]
-        if self._is_settled(item):
-            self._passed.add(place)
-            return place + 1
         self._show(item, place)
         while True:
             key = read_key(_question(item))
@@ -256,13 +251,6 @@ class Deciding:
             else:
                 named = repr(key) if key.isprintable() else "That key"
                 say(f"   {named} is no answer here; ? tells what the keys do.", "yellow")
-
-    def _is_settled(self, item: InboxItem) -> bool:
-        """Whether nothing is left to ask of an item: it is the procedure of a suggestion that was shown
-        before, and goes the way of that."""
-        if item.kind is InboxKind.SUGGESTION:
-            self._suggested.add(_name_of(item))
-        return item.kind is InboxKind.CANDIDATE and item.title.partition(": ")[0] in self._suggested
 
     def _ask_last(self) -> int | None:
         if self._pending is None:
@@ -322,9 +310,8 @@ class Deciding:
 
     def _show(self, item: InboxItem, place: int) -> None:
         say("")
-        number = place + 1 - sum(each < place for each in self._passed)
-        total = max(self._total, len(self._queue)) - len(self._passed)
-        say(f"{number:,} of {total:,}  {_WORDS[item.kind][0]}", "bold")
+        total = max(self._total, len(self._queue))
+        say(f"{place + 1:,} of {total:,}  {_WORDS[item.kind][0]}", "bold")
         with self._call.operations(works_last=False) as operations:
             try:
                 self._shown = _SHOW.get(item.kind, _show_record)(self._call, operations, item)

@@ -100,7 +100,7 @@ def _ask_through(call: Invocation) -> None:
     except (KeyboardInterrupt, EOFError, typer.Exit) as stop:
         init_tables.show_end(taken, stopped=True)
         raise typer.Exit(0 if isinstance(stop, EOFError) else STOPPED) from None
-    init_tables.show_end(taken, stopped=False)
+    init_tables.show_end(taken, stopped=False, waiting=state.waiting)
 
 
 def _take_all(call: Invocation) -> None:

@@ -8,25 +8,31 @@ from typing import Any
 import pytest
 
 from runlore.daemon.app import Application
+from runlore.daemon.background.jobs import ALL_KINDS, do_due_jobs
 from runlore.daemon.overview import waiting_approvals
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.errors import Invalid
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import (
     OWN_WORDS,
     EvidenceRef,
+    Kind,
     Origin,
     PolicyDecision,
     Proposal,
     PublishTier,
     Record,
     RecordId,
+    State,
 )
 from runlore.domain.records.audit import DAEMON
 from runlore.domain.run import RunId
 from runlore.domain.runs.job import Job, JobId, JobKind, JobState
-from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
+from runlore.domain.skill import SuggestionId
 from runlore.domain.taint import Provenance
+from runlore.flow.review.inbox import waiting_for_review
 from runlore.flow.review.waiting import Inbox
 from runlore.ports import operations as ops
 from runlore.ports.operations import InboxAct, InboxItem, InboxKind
@@ -35,6 +41,9 @@ from tests.fakes import START
 from tests.flow.capturing import allow, capture
 from tests.flow.learning_acts import learning
 from tests.flow.learnings import learn
+from tests.flow.procedures import RECOVERY, RELEASE
+from tests.flow.saved_skills import DEPLOY
+from tests.flow.skills.test_detecting import worked
 from tests.flow.telling import suggested
 from tests.world import World
 
@@ -177,6 +186,59 @@ def test_each_thing_is_listed_once_under_one_kind_whatever_the_size_of_a_page(wo
         told = pages(world.operator, replace(ALL, kinds=frozenset({kind}), limit=1))
         assert items_of(told) == by_kind[kind]
         assert all(page.counts == whole.counts for page in told)
+
+
+def unsaved_sessions(world: World) -> None:
+    """Three sessions with a procedure and a fix, of which nothing is saved by itself."""
+    change = ops.PolicyChange(name=PolicyName.SKILLS, policy={"auto_save": {"enabled": False}})
+    world.operator.put_policy(change)
+    for calls in (RELEASE, RECOVERY):
+        for number in range(3):
+            world.clock.advance(seconds=60)
+            worked(world, "Release the service", *calls, session_id=f"{calls[0].command}-{number}")
+            do_due_jobs(world.parts, kinds=ALL_KINDS)
+
+
+@pytest.mark.req("CAP-9", "SKL-6")
+@pytest.mark.parametrize("is_saved", [True, False], ids=["saved", "skipped"])
+def test_what_a_suggestion_proposed_is_no_item_beside_it_and_one_answer_decides_on_both(
+    world: World, is_saved: bool
+) -> None:
+    unsaved_sessions(world)
+    of_episodes = replace(waiting_for_review(world.clock.now()), proposals=frozenset({Proposal.EPISODES}))
+    with world.parts.store.snapshot() as snapshot:
+        proposals = snapshot.records.page(of_episodes, limit=9)
+    assert {record.kind for record in proposals} == {Kind.PROCEDURE, Kind.FACT}
+
+    (page,) = pages(world.operator, ALL)
+
+    assert {kind: number for kind, number in page.counts.items() if number} == {InboxKind.SUGGESTION: 2}
+    assert [item.kind for item in page.items] == [InboxKind.SUGGESTION] * 2
+    assert world.operator.status().waiting == 2
+    # Who sees no suggestions sees what they propose.
+    limited = ops.Caller(actor="ci", role=ops.Role.OPERATOR, scopes=frozenset({WORKSPACE}))
+    there = Application(world.parts, limited).inbox(ALL)
+    assert {item.id for item in there.items} == {record.record_id for record in proposals}
+    for number, item in enumerate(page.items, start=1):
+        if is_saved:
+            world.operator.save_skill(ops.SaveSkill(suggestion=item.id, accept_untrusted=True))
+        else:
+            world.operator.skip_suggestion(SuggestionId(item.id))
+        assert world.operator.status().waiting == len(items_of(pages(world.operator, ALL))) == 2 - number
+    ended = State.ACTIVE if is_saved else State.TOMBSTONED
+    assert {world.record(record).state for record in proposals} == {ended}
+
+
+@pytest.mark.req("CAP-9")
+def test_what_was_saved_by_itself_leaves_its_procedure_to_a_person(sqlite_world: World) -> None:
+    for number in range(3):
+        sqlite_world.clock.advance(seconds=60)
+        worked(sqlite_world, "Release the service", *DEPLOY, session_id=f"talk-{number}")
+        do_due_jobs(sqlite_world.parts, kinds=ALL_KINDS)
+
+    (item,) = sqlite_world.operator.inbox(ALL).items
+
+    assert (item.kind, sqlite_world.operator.status().waiting) == (InboxKind.CANDIDATE, 1)
 
 
 @pytest.mark.req("LRN-14", "LRN-13")

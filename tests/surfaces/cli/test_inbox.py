@@ -218,17 +218,21 @@ def test_of_two_who_decide_on_a_suggestion_the_first_one_counts(
     assert ("Done: " in seen.text.replace("Not done: ", "")) is is_done
 
 
-def test_what_is_decided_with_its_suggestion_is_no_question_and_counts_as_none(
-    embedded: Runlore, tmp_path: Path
+def test_a_suggestion_and_its_procedure_are_one_question_and_one_number_everywhere(
+    runlore: Runlore, tmp_path: Path
 ) -> None:
     releases(tmp_path / "sessions")
-    embedded.json("learn", str(tmp_path / "sessions"))
-    dead_job(embedded)
-    assert embedded.text("inbox").startswith("3 wait for you: 1 memory, 1 suggested skill, 1 failed job.")
+    assert "runlore inbox  asks you about all that waits" in runlore.text("learn", str(tmp_path / "sessions"))
+    dead_job(runlore)
 
-    seen = keys(embedded, "s", "u", "s", "q")
-
-    assert re.findall(r"(?m)^\d of \d  .*", seen.text) == ["1 of 3  suggested skill", "2 of 2  failed job"]
+    assert runlore.text("inbox").startswith("2 wait for you: 1 suggested skill, 1 failed job.")
+    assert "2 waiting for you" in runlore.text("status")
+    assert runlore.json("init")["waiting"] == runlore.json("status")["waiting"] == 2
+    seen = keys(runlore, "s", "q")
+    assert re.findall(r"(?m)^\d of \d  .*", seen.text) == ["1 of 2  suggested skill", "2 of 2  failed job"]
+    assert "1 decided, 1 still waits." in keys(runlore, "y", "q").text
+    (procedure,) = runlore.json("memory", "list", "--layer", "procedural")["items"]
+    assert procedure["state"] == "active"
 
 
 def test_what_is_noted_beside_a_record_while_it_is_read_does_not_undo_the_answer(embedded: Runlore) -> None:

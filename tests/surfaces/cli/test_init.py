@@ -161,7 +161,7 @@ def test_yes_takes_what_can_be_undone_and_leaves_decisions_to_a_person(
     ]
     assert done["steps"][0]["answer"]["stored"] == 4
     status = machine.json("status")
-    assert (status["waiting"], status["skills"]["active"], len(status["agents"])) == (3, 0, 1)
+    assert (status["waiting"], status["skills"]["active"], len(status["agents"])) == (2, 0, 1)
     assert "Waits for you: `runlore skill save`" in machine.text("init", "--yes")
     machine.json("disconnect", "claude-code")
     assert agents_files(clean_home) == before

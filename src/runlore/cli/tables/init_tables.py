@@ -152,13 +152,15 @@ def show_stored(told: JsonValue) -> None:
             say(f"  Left for later: {plural(unfinished, 'run')} that may still go on.", "dim")
 
 
-def show_end(taken: Sequence[SetupStep], *, stopped: bool) -> None:
+def show_end(taken: Sequence[SetupStep], *, stopped: bool, waiting: int = 0) -> None:
     say("")
     if stopped:
         done = "what was done before stays" if taken else "nothing was changed"
         say(f"Stopped; {done}. `runlore init` goes on from here.", "yellow")
     elif taken:
         say("You are set up. `runlore status` shows how it is.", "green")
+        if waiting:
+            say(f"{_waits_text(waiting)} for you: `runlore inbox`", "yellow")
     else:
         say("Nothing was changed. `runlore init` asks again.", "dim")
     undone = [step for step in taken if not step.is_decision]
@@ -179,8 +181,11 @@ def learn_preview(state: MachineState) -> tuple[str, ...]:
 
 
 def review_preview(state: MachineState) -> tuple[str, ...]:
-    waits = "1 thing waits" if state.waiting == 1 else f"{state.waiting:,} things wait"
-    return (f"{waits} for you. You see each, and none is used before you say yes.",)
+    return (f"{_waits_text(state.waiting)} for you. You see each, and none is used before you say yes.",)
+
+
+def _waits_text(number: int) -> str:
+    return "1 thing waits" if number == 1 else f"{number:,} things wait"
 
 
 def save_preview(state: MachineState) -> tuple[str, ...]:

@@ -105,16 +105,15 @@ def show_learned(told: StoringRun, paths: Sequence[str], *, report: str | None) 
     if told.statements:
         first = excerpt(told.statements[0].summary, DESCRIPTION_CHARS_MAX)
         say(f'Found {plural(len(told.statements), "sentence")} of your own words, the first: "{first}"')
-    if told.statements or answer.statements:
-        _show_next("runlore inbox", "shows what waits")
     if answer.enhancing:
         say(f"{plural(answer.enhancing, 'suggestion')} will be improved by the model in the background.")
     _show_report(report)
-    if waiting:
+    if waiting or told.statements or answer.statements:
         say("What next:", "dim")
+        _show_next("runlore inbox", "asks you about all that waits")
+    if waiting:
         name = waiting[0].suggestion.name
         _show_next(f"runlore skill suggestions show {name}", "shows one with its evidence")
-        _show_next("runlore skill save", "asks you about each, and keeps what you want as skills")
 
 
 def _show_beyond(runs: int) -> None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from runlore.domain import limits
 from runlore.domain.claims.subject import semantic_key
 from runlore.domain.detectors.conversations import Conversation
-from runlore.domain.errors import Invalid, Refused
+from runlore.domain.errors import Conflict, Invalid, Refused
 from runlore.domain.record import Kind, Origin, Record, State, StateReason
 from runlore.domain.records.admission import Draft
 from runlore.domain.records.audit import DAEMON, Act
@@ -92,9 +92,8 @@ def withdraw_repeated(tx: Transaction, stored: StoredSuggestion, act: Act) -> No
     proposed again when the suggestion waits again and is seen. The caller has the turn of its scopes."""
     kinds = (Kind.PROCEDURE, Kind.FACT)
     digests = [digest for kind in kinds for digest in digests_of(stored.suggestion, kind)]
-    for record in _proposals(tx, digests):
-        if record.state is State.CONSTRAINED and not record.is_expired(act.at):
-            reject(tx, record, replace(act, reason=SKIPPED))
+    for record in _still_waiting(_proposals(tx, digests), act.at):
+        reject(tx, record, replace(act, reason=SKIPPED))
 
 
 def _retold(suggestion: Suggestion, looking: Looking) -> Suggestion:
@@ -118,21 +117,26 @@ def remember_saved(
     tx: Transaction, skill: Skill, stored: StoredSuggestion | None, saving: Saving, *, is_reviewed: bool
 ) -> None:
     """Write the procedure of a skill that was saved. Who `is_reviewed` by has read it, so that it stands at
-    once; else it waits. What people have decided about it before stays decided."""
+    once, with what else the suggestion has proposed: one answer decides on all of that, but on what
+    contradicts something in use. Else it waits. What people have decided about it before stays decided."""
     if stored is None:
         draft = workflow_of_skill(skill)
         digests: tuple[str, ...] = (str(draft.metadata[DIGEST]),)
+        facts: Sequence[Record] = ()
     else:
         draft = workflow_of(stored.suggestion, skill.name)
         digests = digests_of(stored.suggestion, Kind.PROCEDURE)
+        facts = _proposals(tx, digests_of(stored.suggestion, Kind.FACT))
     act = saving.act
-    reason = SAVED_AS.format(name=skill.name)
-    intake = Intake(ids=saving.ids, act=Act(actor=DAEMON, at=act.at, reason=reason), origin=Origin.DAEMON)
-    earlier = _proposals(tx, digests) or _try_propose(tx, intake, draft)
-    waiting = [each for each in earlier if each.state is State.CONSTRAINED and not each.is_expired(act.at)]
-    if is_reviewed and waiting:
-        own = Act(actor=act.actor, at=act.at, reason=reason)
-        confirm_learning(tx, waiting[0], own, accept_untrusted=True)
+    own = Act(actor=act.actor, at=act.at, reason=SAVED_AS.format(name=skill.name))
+    intake = Intake(ids=saving.ids, act=replace(own, actor=DAEMON), origin=Origin.DAEMON)
+    procedures = _still_waiting(_proposals(tx, digests) or _try_propose(tx, intake, draft), act.at)
+    if is_reviewed:
+        for each in (*procedures[:1], *_still_waiting(facts, act.at)):
+            with suppress(Conflict):
+                confirm_learning(tx, each, own, accept_untrusted=True)
+        for each in procedures[1:]:
+            reject(tx, each, own)
 
 
 def propose_finding(tx: Transaction, ids: Ids, episode: Record, act: Act) -> None:
@@ -199,8 +203,11 @@ def _project_of(tx: Transaction, scope: Scope) -> str:
 
 def _proposals(tx: Transaction, digests: Iterable[str]) -> Sequence[Record]:
     """What was proposed for any of these, whatever people decided about it; not what went with a skip."""
-    found = [record for digest in digests for record in tx.records.proposals_for(digest)]
-    return [record for record in found if not _is_withdrawn(tx, record)]
+    return [each for each in tx.records.proposals_for(*digests) if not _is_withdrawn(tx, each)]
+
+
+def _still_waiting(proposals: Iterable[Record], at: datetime) -> list[Record]:
+    return [each for each in proposals if each.state is State.CONSTRAINED and not each.is_expired(at)]
 
 
 def _is_withdrawn(tx: Transaction, record: Record) -> bool:

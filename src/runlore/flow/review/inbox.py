@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from runlore.domain import limits
+from runlore.domain.errors import Corrupt
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import (
     REVIEWED_KINDS,
     WORTH,
     Kind,
     PolicyDecision,
+    Proposal,
     PublishTier,
     Record,
     RecordId,
@@ -23,18 +26,21 @@ from runlore.domain.record import (
 from runlore.domain.records.visibility import hidden_because
 from runlore.domain.runs.job import JobState
 from runlore.domain.scope import Scope
+from runlore.domain.skill import SuggestionId
 from runlore.domain.statements.ranks import Rank
-from runlore.domain.suggestion import SuggestionState
+from runlore.domain.suggestion import StoredSuggestion, SuggestionState
 from runlore.domain.timestamps import format_time
 from runlore.ports.store import Collections, RecordFilter, Records
 
 if TYPE_CHECKING:
     from runlore.domain.claims import contradictions
     from runlore.domain.records import publication
+    from runlore.domain.skills import repetition
     from runlore.flow import neighbours
 else:
     contradictions = LazyModule("runlore.domain.claims.contradictions")
     publication = LazyModule("runlore.domain.records.publication")
+    repetition = LazyModule("runlore.domain.skills.repetition")
     neighbours = LazyModule("runlore.flow.neighbours")
 
 Place: TypeAlias = tuple[str, str] | None
@@ -78,7 +84,37 @@ def count_waiting(collections: Collections, where: RecordFilter, now: datetime) 
     if where.scopes is not None:
         return records
     suggested = collections.suggestions.count().get(SuggestionState.WAITING, 0)
-    return records + suggested + count_dead(collections)
+    return records - len(of_suggestions(collections, where)) + suggested + count_dead(collections)
+
+
+def of_suggestions(collections: Collections, where: RecordFilter) -> dict[RecordId, Record]:
+    """What waits and was proposed with a suggestion that waits: who decides on that decides on both, so that
+    it is no item of its own, for whoever sees suggestions."""
+    proposed = replace(where, proposals=frozenset({Proposal.EPISODES}))
+    if where.scopes is not None or not collections.records.count_lines(proposed):
+        return {}
+    found: tuple[Record, ...] = ()
+    # Where one is damaged, which doctor tells, what waits is still counted.
+    with suppress(Corrupt):
+        digests = [
+            digest
+            for stored in waiting_suggestions(collections)
+            for kind in (Kind.PROCEDURE, Kind.FACT)
+            for digest in repetition.digests_of(stored.suggestion, kind)
+        ]
+        found = collections.records.proposals_for(*digests)
+    return {record.record_id: record for record in found if where.admits(record)}
+
+
+def waiting_suggestions(
+    collections: Collections, after: tuple[int, SuggestionId] | None = None
+) -> Iterator[StoredSuggestion]:
+    """The best first, behind a place."""
+    while found := collections.suggestions.page(
+        limit=limits.LIST_LIMIT_MAX, after=after, states=frozenset({SuggestionState.WAITING})
+    ):
+        yield from found
+        after = (found[-1].suggestion.score.points, found[-1].suggestion_id)
 
 
 def count_dead(collections: Collections) -> int:

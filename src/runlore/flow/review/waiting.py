@@ -26,16 +26,17 @@ from runlore.flow.review.inbox import (
     due_items,
     foresee,
     held_items,
+    of_suggestions,
     only_folded,
     standing_first,
     waiting_for_review,
+    waiting_suggestions,
     without_folded,
 )
 from runlore.ports.operations.review import InboxAct, InboxItem, InboxKind, InUse
 from runlore.ports.store import Collections, RecordFilter
 
 _ESCALATED = frozenset({PolicyDecision.ESCALATED})
-_WAITING = frozenset({SuggestionState.WAITING})
 _PROCEDURES = frozenset({Kind.PROCEDURE})
 _DEAD = frozenset({JobState.DEAD})
 _ON_CANDIDATE = (InboxAct.CONFIRM, InboxAct.STANDING, InboxAct.EDIT, InboxAct.REJECT)
@@ -102,16 +103,17 @@ class Inbox:
         return tuple(found), None
 
     def counts(self) -> dict[str, int]:
-        clashing = [item for item in self._clashes if _is_waiting(item)]
-        escalated = sum(item.record.policy_decision in _ESCALATED for item in clashing)
-        all_escalated = self._records.count_lines(replace(self._where, decisions=_ESCALATED))
-        everything = self._records.count_lines(self._where)
+        elsewhere = [*self._of_suggestions.values()]
+        elsewhere += (item.record for item in self._clashes if _is_waiting(item))
+        escalated = self._records.count_lines(replace(self._where, decisions=_ESCALATED))
+        escalated -= sum(record.policy_decision in _ESCALATED for record in elsewhere)
+        everything = self._records.count_lines(self._where) - len(elsewhere)
         return {
             InboxKind.APPROVAL: len(self._approvals),
             InboxKind.CONFLICT: len(self._clashes),
-            InboxKind.ESCALATION: len(self._held_alone) + all_escalated - escalated,
+            InboxKind.ESCALATION: len(self._held_alone) + escalated,
             InboxKind.REVALIDATION: len(self._standing[1]),
-            InboxKind.CANDIDATE: everything - all_escalated - (len(clashing) - escalated),
+            InboxKind.CANDIDATE: everything - escalated,
             InboxKind.SUGGESTION: self._count_suggestions(),
             InboxKind.DEAD_LETTER: self._count_dead(),
         }
@@ -151,10 +153,15 @@ class Inbox:
         return held_items(self._records, self._standing[0], self._now)
 
     @cached_property
+    def _of_suggestions(self) -> dict[RecordId, Record]:
+        return of_suggestions(self._collections, self._where)
+
+    @cached_property
     def _clashes(self) -> tuple[WaitingRecord, ...]:
         """What contradicts something in use. Beyond a bound, candidates are listed as what else they are."""
         contested = self._records.page_contested(self._where, limit=limits.CONTESTED_LISTED_MAX)
-        asked = (foresee(self._records, record, self._now) for record in contested)
+        own = (record for record in contested if record.record_id not in self._of_suggestions)
+        asked = (foresee(self._records, record, self._now) for record in own)
         return tuple(each for each in (*self._held, *asked) if each.clashing)
 
     @property
@@ -188,7 +195,7 @@ class Inbox:
         return self._list_candidates(without_folded(others), after)
 
     def _list_procedures(self, after: _Place | None) -> Iterator[ListedItem]:
-        """Behind the suggestions, which most of them are of: saving or skipping one decides on both."""
+        """Behind the suggestions: those that are of none."""
         return self._list_candidates(without_folded(replace(self._where, kinds=_PROCEDURES)), after)
 
     def _list_folded(self, after: _Place | None) -> Iterator[ListedItem]:
@@ -205,14 +212,14 @@ class Inbox:
         *,
         but_for: frozenset[PolicyDecision] = frozenset(),
     ) -> Iterator[ListedItem]:
-        """The newest first, without what is a conflict."""
-        clashing = {each.record.record_id for each in self._clashes}
+        """The newest first, without what is a conflict or goes with a suggestion."""
+        elsewhere = {each.record.record_id for each in self._clashes} | self._of_suggestions.keys()
         before = None if after is None else (from_milliseconds(after[0]), RecordId(after[1]))
         while found := self._records.page(where, limit=limits.LIST_LIMIT_DEFAULT, before=before):
             listed = [
                 record
                 for record in found
-                if record.record_id not in clashing and record.policy_decision not in but_for
+                if record.record_id not in elsewhere and record.policy_decision not in but_for
             ]
             for record in listed:
                 place = (to_milliseconds(record.created_at), record.record_id)
@@ -222,14 +229,8 @@ class Inbox:
 
     def _list_suggestions(self, after: _Place | None) -> Iterator[ListedItem]:
         place = None if after is None else (after[0], SuggestionId(after[1]))
-        while self._sees_all and (
-            found := self._collections.suggestions.page(
-                limit=limits.LIST_LIMIT_DEFAULT, after=place, states=_WAITING
-            )
-        ):
-            for each in found:
-                place = (each.suggestion.score.points, each.suggestion_id)
-                yield ListedItem(place, _suggestion_item(each))
+        for each in waiting_suggestions(self._collections, place) if self._sees_all else ():
+            yield ListedItem((each.suggestion.score.points, each.suggestion_id), _suggestion_item(each))
 
     def _list_dead(self, after: _Place | None) -> Iterator[ListedItem]:
         limit = self._count_dead()

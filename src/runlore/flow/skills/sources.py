@@ -82,7 +82,7 @@ def procedures_of(collections: Collections, skill: Skill) -> list[Record]:
             if promoted is not None and promoted.status is not RolloutStatus.REVOKED:
                 return list(collections.records.get_many([promoted.source_record_id]).values())
         return []
-    found = [each for known in procedure_digests(skill) for each in collections.records.proposals_for(known)]
+    found = collections.records.proposals_for(*procedure_digests(skill))
     live = (each for each in found if each.state in (State.ACTIVE, State.CONSTRAINED))
     return sorted(live, key=lambda each: each.state is not State.ACTIVE)
 

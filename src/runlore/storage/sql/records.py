@@ -234,9 +234,12 @@ class SqlRecords(SqlCollection):
         )
         return self._oldest_first(f"r.record_id IN ({found})", session_id, session_id)
 
-    def proposals_for(self, digest_of_sources: str) -> tuple[Record, ...]:
-        """The proposals made for a set of sources (`metadata.sources_digest`), whatever their state."""
-        return self._where("r.sources_digest = ?", digest(digest_of_sources))
+    def proposals_for(self, *digests_of_sources: str) -> tuple[Record, ...]:
+        """The proposals made for sets of sources (`metadata.sources_digest`), whatever their state."""
+        found: list[Record] = []
+        for chunk in chunks(map(digest, dict.fromkeys(digests_of_sources)), IN_LIST_MAX):
+            found += self._where(f"r.sources_digest IN ({in_list(chunk)})", *chunk)
+        return tuple(found)
 
     def find_imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
         """Which of these origins were imported already, and as what (the first, where there are several)."""
