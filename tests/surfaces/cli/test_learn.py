@@ -76,7 +76,7 @@ def test_what_a_person_sees_names_the_skills_what_was_read_and_what_is_next(
         assert "100.00 %" in shown
     assert "nothing was stored" in dry
     assert f"runlore skill suggestions show {name}" in stored
-    assert "runlore skill save" in stored
+    assert "runlore inbox  asks you about all that waits" in stored
     assert "Stored 3 runs (a run is one request and all that followed).\n" in stored
     assert "Looked through 3 stored sessions: " in stored
 
