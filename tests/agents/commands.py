@@ -1,6 +1,7 @@
 """Commands in tests, and processes of their own that run them: `python -m tests.agents.commands ACT FOLDER`.
 
-`run` runs the command that follows; `inspected` lets commands look at the process that runs them; `changed`
+`run` runs the command that follows; `withheld` too, and prints which files that others obey it changed;
+`inspected` lets commands look at the process that runs them; `changed`
 lets one change the Python that runs it; `reaped` leaves many processes at once and lets go of them.
 """
 
@@ -122,6 +123,9 @@ def reaped() -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "inspected":
         inspected(sys.argv[2])
+    elif sys.argv[1] == "withheld":
+        withheld = ran(LocalWorkspaces().open(sys.argv[2]), sys.argv[3]).withheld
+        print([] if withheld is None else [change.path for change in withheld.changes])
     elif sys.argv[1] == "reaped":
         reaped()
     elif sys.argv[1] == "changed":

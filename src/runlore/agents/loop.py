@@ -124,7 +124,7 @@ class ToolCalls:
         decision = self._gate.decide_on_changes(call, withheld, stop)
         deadline.extend(self._clock.elapsed_s() - asked_at_s)
         if decision.verdict is not Verdict.ALLOWED:
-            said = f"{withheld.why}. It was undone, and stays so: {decision.why}"
+            said = f"{withheld.why}. As far as it was seen it is undone, and stays so: {decision.why}"
             return replace(outcome, output=f"{outcome.output}\n[{said}]", is_error=True)
         try:
             withheld.keep()

@@ -269,8 +269,9 @@ WORKSPACE_READ_CHARS_MAX = 200_000
 WORKSPACE_NAMES_MAX = 2_000
 # The system takes no longer argument of a program.
 # What is looked at around each command for files that other programs obey.
-OBEYED_ENTRIES_MAX = 1_000_000
+OBEYED_NAMES_MAX = 1_000_000
 OBEYED_FILES_MAX = 5_000
+OBEYED_DEPTH_MAX = 128
 OBEYED_BYTES_MAX = 32 * 1024**2
 OBEYED_SHOWN_CHARS_MAX = 4_000
 SHELL_COMMAND_BYTES_MAX = 100_000

@@ -42,17 +42,19 @@ class ObeyedChange:
 
 @dataclass(frozen=True, kw_only=True)
 class WithheldChanges:
-    """Such changes, all of them undone; `keep` makes them again. Conflict (`workspace.obeyed`)."""
+    """Such changes, undone; `keep` makes them again, or raises Conflict (`workspace.obeyed`). `unseen` is
+    where nobody could look, or what could not be undone, and why."""
 
     changes: tuple[ObeyedChange, ...]
     keep: Callable[[], None]
+    unseen: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShellResult:
     """What a command came to. `exit_code` is None where it was ended: by its time, or because it was asked to
     stop. `output` is what it printed on both streams, its middle left out where it is long. `withheld` is
-    what it did to files that other programs obey, `is_compared` whether all of these could be looked for."""
+    what it did, or may have done, to files that other programs obey."""
 
     output: str
     exit_code: int | None
@@ -60,7 +62,6 @@ class ShellResult:
     stopped: bool = False
     omitted: int = 0
     withheld: WithheldChanges | None = None
-    is_compared: bool = True
 
 
 class Workspace(Protocol):
@@ -86,8 +87,9 @@ class Workspace(Protocol):
         """Replace a text that stands there once (or, `everywhere`, each time); how often it did.
         Conflict (`workspace.edit`) where it stands there never, or more than once."""
 
-    def compare(self) -> Callable[[], WithheldChanges | None]:
-        """Look at the files that other programs obey; the call undoes what has been done to them since."""
+    def compare(self, path: str) -> Callable[[], WithheldChanges | None]:
+        """Look at what other programs obey, before a file is written; the call undoes that, where they obey
+        it."""
 
     def run(
         self,

@@ -96,20 +96,40 @@ ATTEMPTS = {
     "a script that an agent's settings run": "cp run scripts/lint.sh",
     "what direnv's file reads": "echo x > scripts/settings",
     "more for direnv": "cp run .envrc.local",
+    "a program that git's settings name": "cp run bin/clean",
+    "a program that an agent's settings name": "cp run go",
+    "an import behind a link": "echo obey > notes/more.md",
+    "behind links that nobody can follow": "echo obey > AGENTS.md; ln -s f l0;"
+    " for n in $(seq 1500); do ln -s l$((n-1)) l$n; done",
+    "behind a name that nothing has": "echo obey > AGENTS.md; mkdir -p n/refs n/objects; touch n/HEAD;"
+    " printf 'a\\0b' > n/commondir; printf '[include]\n path = a\\0b\n' > n/config",
     "after its time": "echo obey > AGENTS.md; sleep 60",
 }
 FILES = {
     **{
         name: f"{name}\n"
-        for name in ("f", "AGENTS.md", "tools/pre-push", "docs/style.md", "scripts/settings")
+        for name in (
+            *("f", "AGENTS.md", "tools/pre-push", "docs/style.md", "scripts/settings"),
+            *("bin/clean", "go", "notes/more.md"),
+        )
     },
-    "docs/agents.md": "Write as @docs/style.md says.\n",
+    "docs/agents.md": "Write as @docs/style.md and @linked/more.md say.\n",
     "shared.inc": "",
     "scripts/lint.sh": "",
-    ".gemini/settings.json": '{"hooks": [{"command": "$GEMINI_PROJECT_DIR/scripts/lint.sh --all"}]}',
+    ".gemini/settings.json": '{"hooks": [{"command": "$GEMINI_PROJECT_DIR/scripts/lint.sh --all"},'
+    ' {"command": "./go"}]}',
     ".envrc": "source_env scripts/settings\n",
 }
-HANDED_ON = ("style.md", "lint.sh", "scripts/settings", ".local")
+HANDED_ON = ("style.md", "lint.sh", "scripts/settings", ".local", "clean", "go", "more.md")
+# What a user who is not the superuser can shut behind itself, and which files must not be there afterwards.
+SHUTTING = {
+    "mkdir .claude; echo '{}' > .claude/settings.json; chmod 111 .claude": ".claude/settings.json",
+    "mkdir -p a/b; echo obey > a/b/AGENTS.md; chmod 0 a/b; chmod 0 a": "a/b/AGENTS.md",
+    "echo obey > src/AGENTS.md; chmod 300 src": "src/AGENTS.md",
+    "echo obey > src/AGENTS.md; chmod 444 src": "src/AGENTS.md",
+    "mkdir .vscode; echo '{}' > .vscode/tasks.json; chmod 555 .vscode": ".vscode/tasks.json",
+    "mkdir .vscode; echo '{}' > .vscode/tasks.json; chmod 0 .": ".vscode/tasks.json",
+}
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +143,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (work / name).parent.mkdir(exist_ok=True)
         (work / name).write_text(text)
     (work / "CLAUDE.md").symlink_to("docs/agents.md")
+    (work / "linked").symlink_to("notes")
     _git(work, "config", "include.path", "../shared.inc")
+    _git(work, "config", "filter.x.clean", "bin/clean %f")
     _git(work, "config", "core.hooksPath", "tools")
     (work / ".git" / "modules").mkdir()
     _git(work, "init", "-q", "--separate-git-dir", ".git/modules/sub", "sub")
@@ -224,9 +246,62 @@ def test_nothing_hides_among_a_hundred_thousand_other_files(tmp_path: Path) -> N
     result = ran(_open(work), f'python3 -c "{made}"')
 
     assert result.withheld is not None
-    assert result.is_compared
+    assert not result.withheld.unseen
     assert {*_obeyed(work)} == {".vscode/settings.json"}
     assert not (work / "a" / "AGENTS.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "command"),
+    [
+        ("", "touch $(seq 60); mkdir a; echo obey > a/AGENTS.md"),
+        ("touch $(seq 60)", "echo obey > AGENTS.md"),
+        ("", f"mkdir -p {'d/' * (limits.OBEYED_DEPTH_MAX + 1)}; cd d; echo obey > AGENTS.md"),
+        ("head -c 5000000 /dev/zero > AGENTS.md", "echo obey >> AGENTS.md"),
+    ],
+)
+def test_what_nobody_could_look_through_or_undo_is_asked_about(
+    tmp_path: Path, before: str, command: str
+) -> None:
+    work = tmp_path / "project"
+    work.mkdir()
+    subprocess.run(["bash", "-c", before], cwd=work, check=True)
+    workspaces = LocalWorkspaces(environment=environment(tmp_path), guarded_names_max=50)
+
+    result = ran(workspaces.open(str(work)), command)
+
+    assert result.exit_code == 0
+    assert result.withheld is not None
+    assert result.withheld.unseen
+
+
+def test_a_file_that_is_written_where_nobody_could_look_is_asked_about(tmp_path: Path) -> None:
+    for name in range(60):
+        (tmp_path / str(name)).touch()
+    for names_max, is_asked in ((50, True), (100, False)):
+        workspaces = LocalWorkspaces(environment=environment(tmp_path), guarded_names_max=names_max)
+        workspace = workspaces.open(str(tmp_path))
+
+        compare = workspace.compare("src/new.py")
+        workspace.write("src/new.py", "x = 1\n")
+
+        assert (compare() is not None) is is_asked
+
+
+@pytest.mark.parametrize("command", SHUTTING)
+def test_nothing_hides_behind_a_folder_that_a_command_has_shut(tmp_path: Path, command: str) -> None:
+    """The superuser may read everything; in a namespace of its own it is an owner like any other."""
+    work = tmp_path / "project"
+    (work / "src").mkdir(parents=True)
+    alone = ["unshare", "--user"] if os.geteuid() == 0 else []
+    program = [sys.executable, "-m", "tests.agents.commands", "withheld", str(work), command]
+
+    set_up = {**os.environ, **environment(tmp_path)}
+    run = subprocess.run([*alone, *program], env=set_up, capture_output=True, text=True, check=False)
+
+    assert run.returncode == 0, run.stderr
+    assert SHUTTING[command] in run.stdout
+    assert not (work / SHUTTING[command]).exists()
 
 
 def test_a_payload_of_the_user_s_own_would_have_run(template: Path, tmp_path: Path) -> None:
@@ -300,6 +375,7 @@ class TestWhatMustStillWork:
 
     def test_commits_branches_and_stashes_ask_nobody(self, template: Path, tmp_path: Path) -> None:
         work = _copy(template, tmp_path / "home")
+        _git(work, "config", "branch.main.merge", "refs/heads/main")
 
         result = ran(
             _open(work),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from runlore.config.settings import Settings
+from runlore.domain import limits
 from runlore.domain.agent.approval import ApprovalState
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.ports import operations as ops
@@ -68,3 +69,19 @@ def test_a_file_that_is_obeyed_for_where_it_is_is_asked_about_too(
         assert not was_there
         assert given["path"] in asked.why
         assert (path.exists() and "obey" in path.read_text()) is approve
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_a_command_that_leaves_what_nobody_can_look_through_is_asked_about(
+    settings: Settings, disk_path: Path, approve: bool
+) -> None:
+    deep = {"command": f"mkdir -p {'d/' * (limits.OBEYED_DEPTH_MAX + 1)}"}
+    with at_work(settings, disk_path / "work", calls("shell", deep), says("Done."), rules=RULES) as work:
+        run_id = work.start()
+        asked = work.asked(run_id)
+        work.operator.decide_approval(ops.ApprovalDecision(approval_id=asked.approval_id, approve=approve))
+        work.ended(run_id)
+
+        assert "nobody can tell" in asked.why
+        assert "nobody can tell" in work.outputs(run_id)[0]
+        assert ("denied" in work.outputs(run_id)[0]) is not approve

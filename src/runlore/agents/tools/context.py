@@ -59,7 +59,9 @@ def ask_about(withheld: WithheldChanges | None) -> Withheld | None:
         return None
     told = [f"{change.path} ({change.by})" for change in withheld.changes]
     more = f" and {len(told) - _TOLD_MAX} more" if len(told) > _TOLD_MAX else ""
-    why = f"it changed what other programs obey by themselves: {', '.join(told[:_TOLD_MAX])}{more}"
+    changed = f"it changed what other programs obey by themselves: {', '.join(told[:_TOLD_MAX])}{more}"
+    unseen = f"it may have changed what other programs obey, and nobody can tell in {withheld.unseen}"
+    why = "; ".join([changed] * bool(told) + [unseen] * bool(withheld.unseen))
     changes = shorten("\n".join(change.diff for change in withheld.changes), limits.OBEYED_SHOWN_CHARS_MAX)
     return Withheld(changes=changes, why=why, keep=withheld.keep)
 

@@ -139,7 +139,7 @@ def edit_file(given: ToolContext) -> RunTool | None:
 def _comparison(workspace: Workspace, path: str) -> Callable[[], WithheldChanges | None]:
     """What undoes a write that another program obeys for where it is, not for its name: a file that
     `AGENTS.md` leads to, one of a folder that git takes for a repository. A name is asked about before."""
-    return workspace.compare() if obeyed_by(names_of(path)) is None else lambda: None
+    return workspace.compare(path) if obeyed_by(names_of(path)) is None else lambda: None
 
 
 def _content(description: str) -> JsonObject:

@@ -87,10 +87,9 @@ def shell(given: ToolContext) -> RunTool | None:
 
 
 def _remark(result: ShellResult) -> str:
-    """What the model should know besides: why a command may have failed, and what was not looked at."""
-    if result.exit_code not in (0, None) and _CLOSED.search(result.output):
-        return f"\n[{_CLOSED_TOLD}]"
-    return "" if result.is_compared else "\n[the folder is too large: not all files in it were compared]"
+    """What the model should know besides: why a command may have failed."""
+    is_closed = result.exit_code not in (0, None) and _CLOSED.search(result.output)
+    return f"\n[{_CLOSED_TOLD}]" if is_closed else ""
 
 
 def _ending(result: ShellResult, timeout_s: float) -> str:

@@ -366,11 +366,11 @@ def _open_writable(above: int, name: str) -> int | None:
         os.unlink(name, dir_fd=above)
         return None
     if status.st_mode & _OWNER != _OWNER:
-        _open_up(above, name)
+        open_up(above, name)
     return os.open(name, FOLDER_FLAGS, dir_fd=above)
 
 
-def _open_up(above: int, name: str) -> None:
+def open_up(above: int, name: str) -> None:
     """Let the owner in again, through no link."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, _OWNER, dir_fd=above, follow_symlinks=False)

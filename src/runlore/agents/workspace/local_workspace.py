@@ -61,12 +61,18 @@ class LocalWorkspace:
     """One folder that was opened once: what takes its name later is another one."""
 
     def __init__(
-        self, folder: str, shell: CommandRunner, *, held: OpenHandle, granted: ExtraAccess, own: bool = True
+        self,
+        folder: str,
+        shell: CommandRunner,
+        *,
+        held: OpenHandle,
+        granted: ExtraAccess,
+        guarded: int | None = None,
     ) -> None:
-        """Its `own` folder is somebody's; a copy that is thrown away is not."""
+        """How many names of it are `guarded`; none of a copy that is thrown away."""
         self._folder = folder
         self._held, self._granted = held, granted
-        self._guards = _guards(folder, held, granted) if own else []
+        self._guards = _guards(folder, held, granted, guarded) if guarded is not None else []
         self._files = WorkspaceFiles(held.handle, installed=_find_installation(folder))
         self._shell = shell
 
@@ -98,10 +104,12 @@ class LocalWorkspace:
         """Replace a text that stands there once (or, `everywhere`, each time); how often it did."""
         return self._files.edit(path, old, new, everywhere=everywhere)
 
-    def compare(self) -> Callable[[], WithheldChanges | None]:
-        """Look at the files that other programs obey; the call undoes what has been done to them since."""
-        before = [(guard, guard.look()) for guard in self._guards]
-        return lambda: _join([guard.put_back(seen)[0] for guard, seen in before])
+    def compare(self, path: str) -> Callable[[], WithheldChanges | None]:
+        """Look at what other programs obey, before a file is written; the call undoes that, where they obey
+        it. What git keeps elsewhere no file tool reaches."""
+        before = [(guard, guard.look()) for guard in self._guards[:1]]
+        touched = [each for each in before if each[0].touches(each[1], parts_of(path))]
+        return lambda: _join([guard.put_back(seen) for guard, seen in touched])
 
     def run(
         self,
@@ -127,20 +135,19 @@ class LocalWorkspace:
         bounds = CommandLimits(
             timeout_s=timeout_s, stop=stop, output_chars_max=output_chars_max, on_output=on_output
         )
-        compared: list[tuple[WithheldChanges | None, bool]] = []
+        compared: list[WithheldChanges | None] = []
         try:
             result = self._shell.run(asked, bounds)
         finally:
             compared += [guard.put_back(seen, may_set=may_set) for guard, seen in before]
-        withheld = _join([changes for changes, _ in compared])
-        return replace(result, withheld=withheld, is_compared=all(whole for _, whole in compared))
+        return replace(result, withheld=_join(compared))
 
 
-def _guards(folder: str, held: OpenHandle, granted: ExtraAccess) -> list[ObeyedGuard]:
+def _guards(folder: str, held: OpenHandle, granted: ExtraAccess, names_max: int) -> list[ObeyedGuard]:
     """What looks after the folder, and after what git keeps of it elsewhere."""
     elsewhere = granted.git_dir
-    own = [ObeyedGuard(held, folder)]
-    return own if elsewhere is None else [*own, ObeyedGuard(*elsewhere, is_git=True)]
+    own = [ObeyedGuard(held, folder, names_max=names_max)]
+    return own if elsewhere is None else [*own, ObeyedGuard(*elsewhere, names_max=names_max, is_git=True)]
 
 
 def _join(withheld: Sequence[WithheldChanges | None]) -> WithheldChanges | None:
@@ -151,10 +158,17 @@ def _join(withheld: Sequence[WithheldChanges | None]) -> WithheldChanges | None:
             each.keep()
 
     changes = tuple(change for each in some for change in each.changes)
-    return WithheldChanges(changes=changes, keep=keep) if some else None
+    unseen = next((each.unseen for each in some if each.unseen), "")
+    return WithheldChanges(changes=changes, unseen=unseen, keep=keep) if some else None
 
 
-def open_workspace(folder: str, shell: Callable[[str], CommandRunner], *, home: str) -> LocalWorkspace:
+def open_workspace(
+    folder: str,
+    shell: Callable[[str], CommandRunner],
+    *,
+    home: str,
+    guarded: int = limits.OBEYED_NAMES_MAX,
+) -> LocalWorkspace:
     """A folder as it is, told without links, and what runs commands there. Invalid (`workspace.folder`) where
     there is none, or a link is on the way by now: whoever works above it may have put that there."""
     try:
@@ -166,7 +180,8 @@ def open_workspace(folder: str, shell: Callable[[str], CommandRunner], *, home: 
             code="workspace.folder",
             hint="name a folder that this user can read and write, in a new session where it was moved",
         ) from error
-    return LocalWorkspace(path, shell(path), held=held, granted=_grant_repository(path, home))
+    granted = _grant_repository(path, home)
+    return LocalWorkspace(path, shell(path), held=held, granted=granted, guarded=guarded)
 
 
 def _handle(path: str) -> int:

@@ -43,10 +43,12 @@ class LocalWorkspaces:
         local_sockets: bool = False,
         copy_files_max: int = limits.WORKTREE_COPY_FILES_MAX,
         copy_bytes_max: int = limits.WORKTREE_COPY_BYTES_MAX,
+        guarded_names_max: int = limits.OBEYED_NAMES_MAX,
     ) -> None:
         own = dict(os.environ if environment is None else environment)
         readable, kept = tuple(readable), tuple(os.path.realpath(folder) for folder in kept_out)
         self._copy_files_max, self._copy_bytes_max = copy_files_max, copy_bytes_max
+        self._guarded_names_max = guarded_names_max
         self._kept_out = kept
         self._home = os.path.realpath(own.get("HOME") or os.path.expanduser("~"))
 
@@ -64,7 +66,8 @@ class LocalWorkspaces:
 
     def open(self, folder: str) -> LocalWorkspace:
         """A folder as it is. Invalid (`workspace.folder`) where there is none, or one that is kept out."""
-        workspace = open_workspace(folder, self._shell, home=self._home)
+        guarded = self._guarded_names_max
+        workspace = open_workspace(folder, self._shell, home=self._home, guarded=guarded)
         for kept in self._kept_out:
             if is_within(kept, workspace.folder) or is_within(workspace.folder, kept):
                 raise Invalid(
@@ -125,7 +128,7 @@ class LocalWorkspaces:
             place.clear()
         held = OpenHandle(place.open())
         granted = ExtraAccess(environment=_alone(place))
-        workspace = LocalWorkspace(place.path, original.shell, held=held, granted=granted, own=False)
+        workspace = LocalWorkspace(place.path, original.shell, held=held, granted=granted)
         copied = Copied(top=original.folder, files_max=self._copy_files_max, bytes_max=self._copy_bytes_max)
         copy_tree(original.handle, held.handle, copied)
         return LocalWorktree(workspace, place, by_copy=(original, copied))
@@ -208,7 +211,6 @@ def _apart(
         shell,
         held=OpenHandle(place.open(*added.prefix)),
         granted=ExtraAccess(readable=(objects,), writable=(copy, own), environment=_alone(place)),
-        own=False,
     )
 
 

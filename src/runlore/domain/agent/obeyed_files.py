@@ -28,9 +28,9 @@ OBEYED: Mapping[str, str] = {
         .hg/hgrc .hgrc .sl/config .jj/ .pijul/ _darcs/prefs/ .bzr/ .fossil-settings/
     """,
     "an interpreter or debugger": """
-        .pdbrc .irbrc .pryrc .Rprofile .Renviron .ghci .iex.exs .ocamlinit .perldb .gdbinit .gdbearlyinit
-        .lldbinit .phpdbginit .byebugrc sitecustomize.py usercustomize.py *.pth .pythonrc .pythonrc.py
-        .pythonstartup .ipython/ .jupyter/ jupyter_notebook_config.py jupyter_server_config.py
+        .pdbrc .pdbrc.py .irbrc .pryrc .Rprofile .Renviron .ghci .iex.exs .ocamlinit .perldb .gdbinit
+        .gdbearlyinit .lldbinit .phpdbginit .byebugrc sitecustomize.py usercustomize.py *.pth .pythonrc
+        .pythonrc.py .pythonstartup .ipython/ .jupyter/ jupyter_notebook_config.py jupyter_server_config.py
         jupyter_lab_config.py .psysh.php .erlang .octaverc .juliarc.jl .julia/ .sbclrc .swiplrc .tclshrc
         .noderc startup.m
     """,
@@ -41,30 +41,29 @@ OBEYED: Mapping[str, str] = {
     """,
     "the shell": """
         .envrc .envrc.* .shadowenv.d/ .direnv/ .autoenv.zsh mise.toml .mise.toml .mise/ .mise.local.toml
-        mise.local.toml .bashrc
-        .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .inputrc .ssh/ .env
-        .env.* .flaskenv .corepack.env .rbenv-vars .rvmrc .powrc .powenv .direnvrc .autoenv .kshrc .cshrc
-        .tcshrc .login .logout .zlogout .xonshrc .tmux.conf .screenrc .xinitrc .xprofile .xsession
-        .pam_environment .config/fish/ .config/nushell/ .config/direnv/ .config/mise/ .config/autostart/
-        .config/systemd/ Library/LaunchAgents/
+        mise.local.toml .tool-versions .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc
+        .zshenv .zprofile .zlogin .inputrc .ssh/ .env .env.* .flaskenv .corepack.env .rbenv-vars .rvmrc
+        .powrc .powenv .direnvrc .autoenv .kshrc .cshrc .tcshrc .login .logout .zlogout .xonshrc .tmux.conf
+        .screenrc .xinitrc .xprofile .xsession .pam_environment .config/fish/ .config/nushell/
+        .config/direnv/ .config/mise/ .config/autostart/ .config/systemd/ Library/LaunchAgents/
     """,
     "an editor": """
         .vscode/ .idea/ .fleet/ .zed/ .devcontainer/ .devcontainer.json .exrc .vimrc .nvimrc .nvim.lua
         .lvimrc .dir-locals.el .dir-locals-2.el .helix/ .nova/ .theia/ .ycm_extra_conf.py .luarc.json
         .externalToolBuilders/ .emacs.desktop .emacs .emacs.d/ .projectile .vim/ .nvim/ .config/nvim/ .kakrc
         .vs/ .settings/ .metals/ .lsp/ .clj-kondo/ .vimspector.json omnisharp.json .clangd .ccls .gitpod.yml
-        .replit *.code-workspace *.sublime-project
+        .replit .idx/ *.code-workspace *.sublime-project
     """,
     "an agent": """
         .claude/ .codex/ .cursor/ .gemini/ .windsurf/ .roo/ .cline/ .clinerules/ .clinerules .continue/
         .opencode/ .kiro/ .amazonq/ .qwen/ .goose/ .agents/ .trae/ .augment/ .factory/ .openhands/ .junie/
         .agent/ .devin/ .crush/ .kilocode/ .kimi/ .amp/ .warp/ .rovodev/ .crush.json crush.json
-        opencode.json opencode.jsonc .mcp.json AGENTS.md AGENT.md AGENTS.override.md WARP.md CLAUDE.md
-        CLAUDE.local.md GEMINI.md QWEN.md .cursorrules .windsurfrules .roorules .roomodes .goosehints .rules
-        .aider.conf.yml .github/copilot-instructions.md .github/instructions/ .github/prompts/
-        .github/chatmodes/ .github/agents/ .github/hooks/ .github/skills/ .continuerules .augment-guidelines
-        .aider.conf.yaml mcp.json .copilot/ .zencoder/ .firebender/ .codeium/ .tabnine/ .qoder/ .codebuddy/
-        .iflow/ .forge/ .pi/ .grok/ .vibe/ .void/ IFLOW.md
+        opencode.json opencode.jsonc .mcp.json CRUSH.md AGENTS.md AGENT.md AGENTS.override.md WARP.md
+        CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md .cursorrules .windsurfrules .roorules .roomodes
+        .goosehints .rules .aider.conf.yml .github/copilot-instructions.md .github/instructions/
+        .github/prompts/ .github/chatmodes/ .github/agents/ .github/hooks/ .github/skills/ .continuerules
+        .augment-guidelines .aider.conf.yaml mcp.json .copilot/ .zencoder/ .firebender/ .codeium/ .tabnine/
+        .qoder/ .codebuddy/ .iflow/ .forge/ .pi/ .grok/ .vibe/ .void/ IFLOW.md
     """,
     "a build tool": """
         .cargo/ .yarnrc .yarnrc.yml .yarn/releases/ .yarn/plugins/ .npmrc .pnpmfile.cjs bunfig.toml
@@ -112,7 +111,7 @@ _NAMING = frozenset({"core.hookspath", "core.attributesfile"})
 # A path behind an `@`, and any path or name of a script.
 _IMPORTED = re.compile(r"(?:^|\s)@([\w./-]+\.(?:mdc?|txt))\b", re.MULTILINE)
 _MENTIONED = re.compile(
-    r"(?<![\w./@-])((?:\./)?[\w-][\w.-]*(?:/[\w.-]+)+|[\w.-]+\.(?:sh|py|rb|pl|[cm]?[jt]s|env))\b"
+    r"(?<![\w./@~-])((?:\.?/)?[\w-][\w.-]*(?:/[\w.-]+)+|\./[\w.-]+|[\w.-]+\.(?:sh|py|rb|pl|[cm]?[jt]s|env))\b"
 )
 _VARIABLE = re.compile(r"\$\{?\w+\}?/")
 _NAMED_MAX = 256
@@ -225,12 +224,17 @@ def named_paths(parts: Sequence[str], content: bytes) -> list[str]:
 
 def named_files(parts: Sequence[str], content: bytes) -> list[str]:
     """Files, told from the working folder, that one of the table hands on to its program: what instructions
-    import (`@docs/style.md`), what settings of agents and `.envrc` run or read (`./scripts/lint.sh`)."""
+    import (`@docs/style.md`), what settings of git and of agents and `.envrc` run or read (`./lint.sh`)."""
     program, name = obeyed_by(parts), fold_name(parts[-1])
-    if program != "an agent" and not name.startswith(".envrc"):
+    is_of_git = name in ("config", "config.worktree") and program in ("git", None)
+    if program != "an agent" and not name.startswith(".envrc") and not is_of_git:
         return []
     naming = _IMPORTED if name.endswith((".md", ".mdc")) else _MENTIONED
-    text = _VARIABLE.sub("", content.decode(errors="replace"))
+    text = content.decode(errors="replace")
+    if is_of_git:
+        said = (value for key, value in _settings(text) if not _ROUTINE_SETTING.fullmatch(key))
+        text = "\n".join(said)
+    text = _VARIABLE.sub("", text)
     found = [match[1] for match in islice(naming.finditer(text), _NAMED_MAX)]
     above = ["/".join(parts[:depth]) for depth in range(len(parts))]
     return [_join(folder, path) for path in found for folder in above]
