@@ -332,7 +332,7 @@ def test_what_is_taken_out_of_a_long_text_is_taken_out_at_the_first_reading() ->
     assert redact(text) == (text[: unread.start] + "<redacted:unread>", 1)
 
 
-TIMES = ("", "second ", "third ", "fourth ")
+TIMES = ("", "second ", "third ", "fourth ", "fifth ")
 """Who wrote a set had not read the rules."""
 
 

@@ -109,6 +109,9 @@ def _seen_as(command: ShellCommand, depth: int = 0) -> Iterator[tuple[Sequence[s
     yield (), " ".join(command.text.split())
     for words in _orders((program_name(command.program), *command.arguments)):
         yield words, canonical(words)
+        if unversioned := words[0].rstrip("0123456789."):
+            # Patterns for `pip` mean `pip3` and `pip3.11` too.
+            yield (unversioned, *words[1:]), canonical((unversioned, *words[1:]))
         for first in range(len(command.wrappers)):
             yield (), canonical((*command.wrappers[first:], *words))
             yield (), canonical((command.wrappers[first], *words))

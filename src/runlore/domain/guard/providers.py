@@ -236,9 +236,41 @@ valtown-token vtwn_[A-Za-z0-9]{20,40} random
 wakatime-key waka_UUID
 xendit-key xnd_(?:production|development)_[A-Za-z0-9]{30,80}
 zuplo-key zpka_[a-z0-9]{30,40}_[a-f0-9]{8}
+appwrite-key standard_[a-f0-9]{200,400}
+biscuit-key ed25519-private/[a-f0-9]{64}
+amazon-token Atzr\|[\w-]{80,1000} random
+chain-key @.infura.io/,.quiknode.pro/,.alchemy.com/ \.(?:infura\.io/v3|quiknode\.pro
+    |alchemy\.com/v2)/([\w-]{32,44})
+elastic-key essu_[A-Za-z0-9+/]{60,120}={0,2} random
+flagsmith-key ser\.[A-Za-z0-9]{22} random free
+ifttt-key maker\.ifttt\.com/trigger/[\w/-]{1,80}/with/key/([\w-]{20,60})
+instagram-token IGQV[A-Za-z0-9_-]{80,300} random
+macaroon MDAxY2xvY2F0aW9u[A-Za-z0-9+/=_-]{60,1000} random
+nostr-key nsec1[02-9ac-hj-np-z]{58} random
+pagerduty-key @pagerduty (?i:pagerduty)[^\n]{0,48}?(R0[A-Z0-9]{30})
+porkbun-key [sp]k1_[a-f0-9]{64}
+retool-token retool_01[a-z0-9]{20,40} random
+roblox-cookie -and-to-steal-your-ROBUX-and-items\.\|_([A-F0-9]{100,1000}) any
+conda-token conda\.anaconda\.org/t/([\w-]{20,60})
+confluent-key cflt[A-Za-z0-9+/]{60} random
+courier-key pk_(?:prod|test)_[A-Z0-9]{28} random
+ebay-key (?:PRD|SBX)-[a-f0-9]{12}(?:-[a-f0-9]{4}){4}
+paseto k[1-4]\.(?:local|secret)\.[\w-]{40,400} random
+pushbullet-token o\.[A-Za-z0-9]{32} random free
+riot-key RGAPI-UUID
+tiktok-token act\.[A-Za-z0-9]{40,90}![\w.]{1,8} random
+toggl-token @:api_token [a-f0-9]{32}:api_token <32
+tor-key HidServAuth\s\S{10,80}\s([A-Za-z0-9+/]{22})
+twitch-token oauth:[a-z0-9]{30} random
+unleash-key @:production.,:development.,:default. (?:\*|[\w-]{1,20}):[\w-]{1,20}\.[a-f0-9]{48,64} <22
+upcloud-token ucat_[A-Z0-9]{26} random
+zerotier-key @:0: [a-f0-9]{10}:0:[a-f0-9]{128}:[a-f0-9]{128} <10
 password-hash \$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|[156y]\$(?:rounds=\d+\$)?
     [\w./$-]{1,32}\$[./A-Za-z0-9]{20,90}|apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|argon2(?:id?
     |d)\$v=\d+\$[\w=,]+\$[\w+/]{8,}\$[\w+/]{16,}) @$2a$,$2b$,$2x$,$2y$,$1$,$5$,$6$,$y$,$apr1$,$argon2 any
+password-hash (?:e1NTSEF|e1NIQX0|e0NSWVBUf)[A-Za-z0-9+/=]{24,160} random
+password-hash \$9\$[A-Za-z0-9./-]{10,90} random
+password-hash @:[u [0-9A-FX]{32}:[0-9A-F]{32}:\[U <66 any
 password-hash \{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{24,120}={0,2} @{sha,{ssha
 password-hash (?:pbkdf2[_:]sha(?:1|256|512)|pbkdf2-sha(?:256|512)|scrypt)[$:][\w.:]+\$
     [\w+/.=-]{8,64}\$[\w+/.=-]{24,140} @pbkdf2,scrypt any
@@ -251,6 +283,7 @@ airtable-token pat[A-Za-z0-9]{14}\.[a-f0-9]{64}
 discord-token [MNO][\w-]{23,25}\.[\w-]{6}\.(?:[\w-]{27}|[\w-]{38}) random
 mailchimp-key [0-9a-f]{32}-us\d{1,2}
 bitwarden-token 0\.UUID\.[A-Za-z0-9]{30}
+bitlocker-key (?:\d{6}-){7}\d{6} any
 twilio-key (?:SK|AC)(?:[0-9a-f]{32}|[0-9A-F]{32}|x{32}) any
 """
 

@@ -166,7 +166,7 @@ def _from_base32(bare: bytes) -> bytes:
 
 STRUCTURES: tuple[tuple[Detector, tuple[str, ...]], ...] = (
     (find_marker, ("redacted", "filtered]", "masked]", "scrubbed]")),
-    (find_armoured_key, ("-----begin",)),
+    (find_armoured_key, ("-----begin", "---- begin")),
     (find_tail_of_key, ("-----end",)),
     (find_putty_key, ("private-lines:",)),
     (find_signed_token, ("eyj",)),

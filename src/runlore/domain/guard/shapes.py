@@ -96,7 +96,7 @@ UNNAMED_CHARS_MIN = 30
 PREFIX_CHARS_MAX = 10
 PREFIXES = words_in("""
     sk rk api apikey pat tok token secret live oauth auth access refresh admin private priv personal service
-    svc svcacct bot uat sat oat aat
+    svc svcacct bot uat sat oat aat ak
 """)
 """Words in the prefix of a token that say what it is for."""
 THINGS = words_in("""

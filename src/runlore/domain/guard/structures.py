@@ -28,7 +28,7 @@ MARKER = (
     rb"|\(redacted\)|\xabredacted\xbb|[*#_%-]{2,4}redacted[*#_%-]{2})"
     rb"|[\[<](?:FILTERED|MASKED|SCRUBBED)[\]>]|REDACTED"
 )
-ARMOUR_HEAD = rb"-----BEGIN[ A-Za-z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?-----"
+ARMOUR_HEAD = rb"-----?\x20?BEGIN[ A-Za-z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?\x20?-----?"
 ARMOUR_FOOT = rb"END[ A-Z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?-----"
 ARMOURED = rb"[A-Za-z0-9+/]{16,}={0,2}"
 BELOW_HEAD = rb"[ \t]*(?:\n|\r|\\[nr])(?:\s|\\[nr])*[^\s\\-][^-]{10}"
@@ -48,9 +48,17 @@ QUOTED = rb"\\?[\"']([^\"'\n\\]{1,256})\\?[\"']"
 LINE_CHARS_MAX = 160
 HOST_CHARS_MAX = 64
 
+SEED_DIGITS_MIN = 2
+
+
+def has_digits(value: str) -> bool:
+    """Whether groups of letters have digits among them, which words do not."""
+    return sum(map(str.isdigit, value)) >= SEED_DIGITS_MIN
+
+
 COMMANDS = (
     ("redis-cli", rb"-a[ \t]+"),
-    ("mysql|7z ", rb"-p"),
+    ("mysql|7z |rar ", rb"-p"),
     ("zip ", rb"(?-i:-P)[ \t]*"),
     ("sshpass|docker login|az login|sqlcmd|psexec|evil-winrm|crackmapexec", rb"-p[ =\t]*"),
     ("useradd|usermod|mongo|ldap", rb"-[pw][ =\t]*"),
@@ -65,8 +73,11 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     ("command-password", "net user", rb"net user[ \t]+[\w.-]{1,64}[ \t]+VALUE", is_picked),
     (
         "command-password",
-        "requirepass|masterauth|snmp-server",
-        rb"(?:requirepass|masterauth|snmp-server community)[ \t]+VALUE",
+        "requirepass|masterauth|snmp-server|acl setuser|createuser |rocommunity|rwcommunity|addauth digest"
+        "|auth default|erlang_cookie",
+        rb"(?:requirepass|masterauth|snmp-server community|acl setuser [^\n]{1,80}? >|r[ow]community6?"
+        rb"|addauth digest \S{1,64}?:|auth default|erlang_cookie[\"']?[ \t]{0,4}[:=]"
+        rb"|createuser[ \t]+\S{1,40}[ \t]+(?:md5|sha\S{0,8}))[ \t]*VALUE",
         is_password,
     ),
     (
@@ -105,6 +116,28 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
         rb"| [\w.@-]{1,64}\s*\n(?:[^\n]{0,80}\n)?pass )VALUE",
         is_mixed,
     ),
+    ("command-password", "password 7 ", rb"password 7 ([0-9a-f]{8,64})\b", str.isalnum),
+    ("command-password", "sso-key ", rb"sso-key [\w-]{8,60}:([\w-]{8,80})", is_token),
+    ("command-password", 'send "|send -- "', rb'send (?:-- )?"([^"\\\n]{6,128})\\[rn]', is_made_up),
+    ("unseal-key", "unseal key", rb"unseal key[ \t]\d{1,2}:[ \t]*([\w+/=]{40,100})", is_strong),
+    (
+        "recovery-codes",
+        "recovery codes|backup codes",
+        rb"[^\n:]{0,24}:\s{0,8}((?:[a-z0-9]{4,8}-?[a-z0-9]{4,8}[ ,;\n\t]{1,4}){3,15}[a-z0-9-]{8,17})",
+        has_digits,
+    ),
+    (
+        "command-password",
+        "chpasswd:",
+        rb"chpasswd:\s{1,20}[^\n]{0,40}list:[^\n]{0,40}\n\s{1,40}[\w-]{1,40}:(\S{1,128})",
+        is_password,
+    ),
+    (
+        "otp-seed",
+        "setup key|authenticator|secret key",
+        rb"[^\n:]{0,60}:\s{0,4}((?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})\b",
+        has_digits,
+    ),
     ("bearer-token", "bearer ", rb"bearer[ \t]{1,3}([\w=~@.+/-]{12,})", is_token),
     (
         "signed-url",
@@ -132,8 +165,9 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     ),
     (
         "seed-phrase",
-        "mnemonic|phrase",
-        rb"(?:mnemonic|phrase)[^\n:=]{0,24}[:=]\s{0,4}[\"'`]?((?:[a-z]{3,8}[ \t]+){11,23}[a-z]{3,8})",
+        "mnemonic|phrase|paper key",
+        rb"(?:mnemonic|phrase|paper key)[^\n:=]{0,24}[:=]\s{0,4}[\"'`]?"
+        rb"((?:[a-z]{3,8}[ \t]+){11,23}[a-z]{3,8})",
         str.islower,
     ),
 )
@@ -311,7 +345,14 @@ def find_in_line(
 def place_detectors() -> Iterator[tuple[Detector, tuple[str, ...]]]:
     """What the tables come to: a detector for each row, and its anchors."""
     for programs, option in COMMANDS:
-        pattern = b"(?i:(?:" + programs.encode() + b")[^\\n]{0,200}?[ \\t]" + option + VALUE + b")"
+        pattern = (
+            b"(?i:(?:"
+            + programs.replace(" |", "|").rstrip().encode()
+            + b")[^\\n]{0,200}?[ \\t]"
+            + option
+            + VALUE
+            + b")"
+        )
         yield partial(find_in_place, ("command-password", pattern, is_password)), tuple(programs.split("|"))
     for rule, anchors, pattern, is_it in PLACES:
         whole = b"(?i:" + pattern.replace(b"VALUE", VALUE).replace(b"QUOTED", QUOTED) + b")"

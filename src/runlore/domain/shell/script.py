@@ -433,7 +433,7 @@ def _feed(command: ShellCommand, before: ShellCommand | None) -> ShellCommand:
     if before is None or not is_fed or _name(command.program) not in SHELLS or command.stdin_text:
         return command
     if before.program in ("echo", "printf"):
-        printed = " ".join(before.arguments)
+        printed = _ANSI_ESCAPED.sub(_ansi_escape, " ".join(before.arguments))
     else:
         printed = before.stdin_text if before.program in ("cat", "tee") else ""
     if not printed:
