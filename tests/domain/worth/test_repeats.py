@@ -55,4 +55,13 @@ def test_copies_pasted_prompts_and_a_change_of_mind_are_no_repeats() -> None:
     assert repeats(("a", 1, wish), ("a", 2, wish)).items == ()
     minds = repeats(("a", 1, "Please make small commits"), ("b", 2, "Don't make small commits"))
     assert minds.items == ()
+    for before, after in (
+        ("Please use tabs for indentation", "Please use spaces for indentation"),
+        ("Always wrap comments at 80 columns", "Always wrap comments at 120 columns"),
+        ("Always use npm to install packages", "Always use pnpm to install packages"),
+        ("Always write commit messages in English", "Always write commit messages in German"),
+    ):
+        assert repeats(("a", 1, before), ("b", 2, after)).items == (), after
+        [item] = repeats(("a", 1, before), ("b", 2, after), ("c", 3, after)).items
+        assert item.session_ids == ("b", "c"), "the new wish was said again"
     assert repeats().rates == ()

@@ -2,15 +2,18 @@
 
 A wish is known again by its words, the rare ones above all. What was copied is no repetition: a session that
 was forked or resumed tells its messages again, and a prompt that is pasted whole was written once. A
-change of mind is none either: asking for something and forbidding it are two wishes.
+change of mind is none either: asking for something and forbidding it are two wishes, and so are tabs and
+spaces.
 """
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 
+from runlore.domain.claims.subject import conflicts, semantic_key
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
@@ -27,6 +30,7 @@ _TERMS_MIN = 2
 _POINTS_MIN = 8
 _ALIKE_MIN = 0.45
 _WEAK = 0.5
+_NUMBER = re.compile(r"\d+")
 # Of fewer sentences it is not known which words are rare.
 _SENTENCES_MIN = 50
 
@@ -103,7 +107,7 @@ def _group_alike(sentences: Sequence[Judged]) -> list[list[Judged]]:
         alike = {
             group_of[other]
             for other, cosine in shared.items()
-            if cosine >= _ALIKE_MIN and placed[other][0].seen.forbids == each.seen.forbids
+            if cosine >= _ALIKE_MIN and not _changes_mind(placed[other][0], each)
         }
         number = len(placed)
         placed.append((each, weights))
@@ -119,6 +123,17 @@ def _group_alike(sentences: Sequence[Judged]) -> list[list[Judged]]:
             groups[merged] = []
             group_of = {key: home if value == merged else value for key, value in group_of.items()}
     return [group for group in groups if group]
+
+
+def _changes_mind(earlier: Judged, later: Judged) -> bool:
+    """Whether two that are alike want different things: one forbids, or names another value or number."""
+    said = [each.sentence.text for each in (earlier, later)]
+    numbers = [set(_NUMBER.findall(text)) for text in said]
+    return (
+        earlier.seen.forbids != later.seen.forbids
+        or (set(earlier.terms) == set(later.terms) and all(numbers) and numbers[0] != numbers[1])
+        or conflicts(*map(semantic_key, said))
+    )
 
 
 def _weigh(terms: Iterable[str], counts: Counter[str], sentences: int) -> dict[str, float]:
