@@ -22,7 +22,6 @@ from runlore.daemon.skills.file_fingerprints import (
 )
 from runlore.domain.errors import Refused, RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule, dataclass
-from runlore.flow.skills.library import add_doubts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from runlore.domain.records.audit import Act
     from runlore.domain.session import SessionId
     from runlore.domain.skill import Skill
+    from runlore.flow.skills import library as skill_rows
     from runlore.flow.skills import promoted_use
     from runlore.ports import skill_files
     from runlore.ports.clock import Clock
@@ -54,6 +54,7 @@ else:
     skill_vectors = LazyModule("runlore.daemon.skills.skill_vectors")
     skills = LazyModule("runlore.domain.skill")
     promoted_use = LazyModule("runlore.flow.skills.promoted_use")
+    skill_rows = LazyModule("runlore.flow.skills.library")
     skill_files = LazyModule("runlore.ports.skill_files")
 
 SEEN_NAME = "skills.seen.json"
@@ -444,7 +445,7 @@ class SkillLibrary:
                 for item in found.items
                 if (skill := promoted_use.as_seen(snapshot, item.skill, session_id=session_id, now=now))
             ]
-            told = add_doubts(snapshot, [skill for _, skill in seen])
+            told = skill_rows.add_doubts(snapshot, [skill for _, skill in seen])
             items = (replace(item, skill=skill) for (item, _), skill in zip(seen, told, strict=True))
             return replace(found, items=tuple(items))
 

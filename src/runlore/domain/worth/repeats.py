@@ -12,14 +12,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from runlore.domain.claims.subject import conflicts, semantic_key
-from runlore.domain.lazy import dataclass
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.statements.finding import Judged, judge_sentences
 from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.statements.weights import POINTS
+
+if TYPE_CHECKING:
+    from runlore.domain.claims import subject
+else:
+    subject = LazyModule("runlore.domain.claims.subject")
 
 # A message of so many characters that is the same in several sessions is a prompt that somebody keeps.
 _PASTED_CHARS_MIN = 200
@@ -132,7 +137,7 @@ def _changes_mind(earlier: Judged, later: Judged) -> bool:
     return (
         earlier.seen.forbids != later.seen.forbids
         or (set(earlier.terms) == set(later.terms) and all(numbers) and numbers[0] != numbers[1])
-        or conflicts(*map(semantic_key, said))
+        or subject.conflicts(*map(subject.semantic_key, said))
     )
 
 

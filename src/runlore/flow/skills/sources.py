@@ -15,7 +15,6 @@ from runlore.domain.record import Kind, Record, RecordId, State, StateReason
 from runlore.domain.records.audit import Act
 from runlore.domain.serialization.codec import erase
 from runlore.domain.skill import Skill, SkillOrigin
-from runlore.domain.skills.repetition import procedure_digests
 from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.flow.skills.catalogue import follow, skill_id_of
 from runlore.flow.skills.suggestion_lock import suggestions_turn
@@ -23,8 +22,10 @@ from runlore.ports.store import Collections, Transaction
 
 if TYPE_CHECKING:
     from runlore.domain import rollouts
+    from runlore.domain.skills import repetition
 else:
     rollouts = LazyModule("runlore.domain.rollouts")
+    repetition = LazyModule("runlore.domain.skills.repetition")
 
 SUPERSEDED = "its learning was superseded"
 GONE = "its learning does not stand any more"
@@ -82,7 +83,7 @@ def procedures_of(collections: Collections, skill: Skill) -> list[Record]:
             if promoted is not None and promoted.status is not RolloutStatus.REVOKED:
                 return list(collections.records.get_many([promoted.source_record_id]).values())
         return []
-    found = collections.records.proposals_for(*procedure_digests(skill))
+    found = collections.records.proposals_for(*repetition.procedure_digests(skill))
     live = (each for each in found if each.state in (State.ACTIVE, State.CONSTRAINED))
     return sorted(live, key=lambda each: each.state is not State.ACTIVE)
 
