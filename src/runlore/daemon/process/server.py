@@ -148,11 +148,11 @@ class Health:
         return self._parts.store.refusal()
 
     def _building(self) -> RunloreError | None:
-        """What the next search would wait for."""
+        """What searches do not know all of yet."""
         if not any(follower.is_behind() for follower in self._parts.followers):
             return None
         return Unavailable(
-            "the search index is being built: searches wait for it",
+            "the search index is being built: searches answer with what it has so far",
             code=INDEX_BUILDING,
             hint="ask again in a few seconds; what is stored is safe",
         )
