@@ -35,6 +35,7 @@ def test_everything_that_waits_is_decided_by_keyboard(chromium: Browser, served:
         page = walk.page
         claim_is(page, "The staging port is 9090")
         expect(page.locator(".old")).to_contain_text("The staging port is 8080")
+        expect(page.locator(".old mark, .new mark")).to_have_text(["8080", "9090"])
         assert titles(page) == [each["title"] for each in waiting]
         count_is(page, 4)
 

@@ -86,6 +86,13 @@ export function highlighted(text, claim) {
     end ? h("mark", {}, reveal(text.slice(begin, end), true)) : null, reveal(text.slice(end, to), true), to < text.length ? "…" : null);
 }
 
+/** A text in which the words are marked that the other texts have not. */
+export function compared(text, others) {
+  const split = (each) => String(each).slice(0, CHARS_SHOWN_MAX).split(/(\s+)/);
+  const known = new Set(others.flatMap(split).map((each) => each.toLowerCase()));
+  return h("bdi", { class: "said lines" }, split(text).map((each) => (known.has(each.toLowerCase()) || !each.trim() ? reveal(each, true) : h("mark", {}, reveal(each, true)))));
+}
+
 const wordsOf = (text) => new Set(text.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? []);
 
 function placeOf(claim, text) {

@@ -3,7 +3,7 @@
 
 import * as api from "./api.js";
 import { countWaiting, link, tell, tellProblem } from "./app.js";
-import { badge, button, empty, facts, field, fill, fold, h, highlighted, json, number, plural, said, scopeText, when, words } from "./dom.js";
+import { badge, button, compared, empty, facts, field, fill, fold, h, highlighted, json, number, plural, said, scopeText, when, words } from "./dom.js";
 import { suggestionCard } from "./suggestions.js";
 
 const PAGE = 100;
@@ -179,9 +179,10 @@ class Inbox {
 
   claim(item) {
     if (!item.against.length) return h("div", {}, h("h2", { class: "claim" }, said(item.title, { lines: true })), h("p", { class: "why" }, said(item.why)));
+    const says = this.shown?.summary ?? item.title;
     return h("div", {}, h("h2", { class: "visually-hidden" }, "Old against new"), h("div", { class: "against" },
-      h("div", { class: "old" }, h("h3", {}, "In use now"), item.against.map((each) => [h("p", {}, said(each.title, { lines: true })), link("Look at it", "memory", each.record_id)])),
-      h("div", { class: "new" }, h("h3", {}, "New"), h("p", {}, said(this.shown?.summary ?? item.title, { lines: true })))),
+      h("div", { class: "old" }, h("h3", {}, "In use now"), item.against.map((each) => [h("p", {}, compared(each.title, [says])), link("Look at it", "memory", each.record_id)])),
+      h("div", { class: "new" }, h("h3", {}, "New"), h("p", {}, compared(says, item.against.map((each) => each.title))))),
     h("p", { class: "why" }, said(item.why)));
   }
 
