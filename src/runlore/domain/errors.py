@@ -6,6 +6,7 @@ Surfaces translate them (exit codes, HTTP statuses); nothing here knows how they
 # The code of what a full disk keeps from being written, wherever that is noticed.
 DISK_FULL = "store.disk-full"
 CONNECTION_LOST = "store.connection-lost"
+COMMIT_LOST = "store.commit-lost"
 """The database went away in the middle of a transaction: nothing was written, and it can be done again."""
 UNREACHABLE = "store.unreachable"
 INDEX_BUILDING = "index.building"

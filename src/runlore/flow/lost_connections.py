@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from runlore.domain.errors import CONNECTION_LOST, UNREACHABLE, Unavailable
+from runlore.domain.errors import COMMIT_LOST, CONNECTION_LOST, UNREACHABLE, Unavailable
 
 T = TypeVar("T")
 
@@ -13,6 +13,6 @@ def repeat_if_lost(do: Callable[[], T], *, is_read: bool = False) -> T:
     try:
         return do()
     except Unavailable as error:
-        if error.code != CONNECTION_LOST and (is_read or error.code != UNREACHABLE):
+        if error.code != CONNECTION_LOST and (is_read or error.code not in (COMMIT_LOST, UNREACHABLE)):
             raise
         return do()

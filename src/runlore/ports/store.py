@@ -189,6 +189,9 @@ class Store(Protocol):
     def is_current(self, position: StorePosition) -> bool:
         """Whether a follower's position belongs to this database as it is: it may go on from there."""
 
+    def commits_here(self) -> int:
+        """How many transactions this thread has committed; always 0 where no connection can be lost."""
+
     def scrub(self) -> None:
         """Overwrite what erased content has left in free pages and the log, as far as the engine can."""
 

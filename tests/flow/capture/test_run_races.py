@@ -1,7 +1,7 @@
 """Two who work on runs at once: what was forgotten or stored meanwhile stays so, and both come to an end."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from threading import Barrier, BrokenBarrierError, Thread
 from typing import Any
@@ -11,12 +11,15 @@ import pytest
 from runlore.daemon.app import Application
 from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.background.maintenance import maintain
+from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
-from runlore.domain.errors import CONNECTION_LOST, UNREACHABLE, Unavailable
+from runlore.domain.errors import COMMIT_LOST, CONNECTION_LOST, UNREACHABLE, Unavailable
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, RecordId
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunId, RunStatus
+from runlore.domain.runs.job import JobId
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.flow.capture.remember import prune
 from runlore.ports import operations as ops
@@ -230,6 +233,50 @@ def test_a_run_is_opened_and_read_although_the_connection_is_lost_in_a_read_of_i
     assert view.sections is not None
     assert told == [f"Play the {WORD} again"] * number
     assert store.is_spent
+
+
+@pytest.mark.req("JRN-1", "OPS-4")
+def test_events_are_appended_once_although_the_connection_is_lost_before_their_commit(world: World) -> None:
+    run = world.run()
+    store = Losing(world.parts.store, 1, CONNECTION_LOST)
+
+    event: JsonObject = {"type": "assistant_message", "text": "It plays"}
+    asked = ops.NewEvents(run_id=run.run_id, events=(event,))
+    Application(replace(world.parts, store=store), OPERATOR).append_events(asked)
+
+    assert [each.type for each in world.journal()].count(EventType.ASSISTANT_MESSAGE) == 1
+
+
+@pytest.mark.req("API-4", "OPS-4")
+@pytest.mark.parametrize("key", ["once", None])
+def test_what_is_lost_at_the_commit_is_found_out_by_its_key(world: World, key: str | None) -> None:
+    run = world.run()
+    operations = Application(replace(world.parts, store=Losing(world.parts.store, 1, COMMIT_LOST)), OPERATOR)
+
+    with nullcontext() if key else pytest.raises(Unavailable):
+        operations.add_scratch(ops.NewScratch(run_id=run.run_id, text="It plays", idempotency_key=key))
+
+    assert [each.summary for each in world.operator.list_scratch(run.run_id)] == ["It plays"]
+
+
+@pytest.mark.req("OPS-4")
+def test_what_has_committed_anything_is_not_done_twice(postgres_world: World) -> None:
+    """Nobody knows what a call without a key has done: it is told that the connection was lost."""
+    done: list[int] = []
+
+    class Halfway(Bound):
+        @operation
+        def retry_job(self, job_id: JobId) -> None:
+            done.append(len(done))
+            with self.parts.store.transaction() as tx:
+                tx.counters.add({job_id: 1})
+            raise lost(CONNECTION_LOST)
+
+    with pytest.raises(Unavailable, match="lost"):
+        Halfway(postgres_world.parts, OPERATOR).retry_job(JobId("once"))
+
+    assert done == [0]
+    assert postgres_world.counters()["once"] == 1
 
 
 @pytest.mark.req("RUN-1", "OPS-4")

@@ -17,7 +17,7 @@ from runlore.domain.records.audit import Act
 from runlore.ports.store import Store, Transaction
 from runlore.storage.open import open_store
 from runlore.storage.postgres.connections import Timeouts, connect
-from runlore.storage.postgres.session import ServerAddress
+from runlore.storage.postgres.session import STALE_S, ServerAddress
 from runlore.storage.postgres.store import PostgresStore
 from tests.builders import ACME, fact, proposed
 from tests.fakes import FakeClock
@@ -202,8 +202,40 @@ def test_a_connection_lost_at_the_commit_is_not_acknowledged(postgres_place: Pos
     with pytest.raises(Unavailable) as caught:
         lose_it()
 
-    assert caught.value.code == "store.unreachable"
+    assert caught.value.code == "store.commit-lost"
+    assert "same idempotency key" in caught.value.hint
     assert stored(store) == []
+
+
+@pytest.mark.req("OPS-4")
+def test_whoever_stood_still_finds_out_before_the_commit_that_it_was_ended(
+    postgres_place: PostgresPlace,
+) -> None:
+    """Then it is certain that nothing was written, and the act is done once more without a key too."""
+    store = postgres_place.open()
+
+    def stand_still() -> None:
+        with store.transaction() as tx:
+            tx.write([proposed(fact())])
+            _end_other_connections(postgres_place)
+            began = time.monotonic()
+            until(lambda: time.monotonic() - began > STALE_S)
+
+    with pytest.raises(Unavailable) as caught:
+        stand_still()
+
+    assert caught.value.code == "store.connection-lost"
+
+
+@pytest.mark.req("OPS-4")
+def test_a_read_does_not_meet_a_connection_that_was_lost_since_it_was_used(
+    postgres_place: PostgresPlace,
+) -> None:
+    store = postgres_place.open()
+    write(store, proposed(fact()))
+    _end_other_connections(postgres_place)
+
+    assert len(stored(store)) == 1
 
 
 @pytest.mark.req("OPS-4")

@@ -19,7 +19,15 @@ from runlore.daemon.background.maintenance import (
 from runlore.daemon.parts import Parts
 from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
-from runlore.domain.errors import CONNECTION_LOST, DISK_FULL, UNREACHABLE, Conflict, RunloreError, Unavailable
+from runlore.domain.errors import (
+    COMMIT_LOST,
+    CONNECTION_LOST,
+    DISK_FULL,
+    UNREACHABLE,
+    Conflict,
+    RunloreError,
+    Unavailable,
+)
 from runlore.domain.lazy import LazyModule
 from runlore.domain.policies.policy import PolicyName, PolicyRevision
 from runlore.domain.privacy.redaction import redact_text
@@ -74,6 +82,7 @@ _PASSING = frozenset(
         STOPPING,
         "store.busy",
         "store.closed",
+        COMMIT_LOST,
         CONNECTION_LOST,
         DISK_FULL,
         "store.interrupted",

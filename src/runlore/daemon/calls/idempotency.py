@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from runlore.daemon.calls.requests import check_key, request_digest
 from runlore.domain.access import Caller
-from runlore.domain.errors import CONNECTION_LOST, Conflict, Unavailable
+from runlore.domain.errors import COMMIT_LOST, CONNECTION_LOST, Conflict, Unavailable
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import Record, RecordId
 from runlore.domain.records.audit import Act, replay
@@ -102,10 +102,11 @@ class IdempotentCalls:
         again: Callable[[EarlierResult], AnswerT],
     ) -> AnswerT:
         """Do it in one transaction, or make the answer again from what was kept with the key. What was
-        interrupted before it was committed is done once more."""
+        interrupted before it was committed is done once more, and what was lost at the commit where the key
+        tells whether it was done."""
         reason = admission.check_reason(call.reason)
         key, digest = self._identity(call)
-        for is_last in (False, True):
+        for is_last in (False, False, True):
             try:
                 with self.store.transaction() as tx:
                     earlier = _find_answer(tx, key, digest)
@@ -122,7 +123,8 @@ class IdempotentCalls:
                 if is_last or key is None:
                     raise
             except Unavailable as error:
-                if is_last or error.code != CONNECTION_LOST:
+                repeated = {CONNECTION_LOST} if key is None else {CONNECTION_LOST, COMMIT_LOST}
+                if is_last or error.code not in repeated:
                     raise
         raise AssertionError("the last attempt answers or raises")
 

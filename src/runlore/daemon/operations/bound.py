@@ -11,13 +11,12 @@ from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
 from runlore.daemon.calls.lookups import target
 from runlore.daemon.calls.requests import decode_cursor, encode_cursor, list_name
 from runlore.daemon.parts import Parts
+from runlore.domain.errors import CONNECTION_LOST, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record
 from runlore.domain.records.audit import Act
 from runlore.domain.scope import Scope
-from runlore.flow.lost_connections import repeat_if_lost
 from runlore.ports import operations as ops
-from runlore.ports.operations import OPERATIONS
 from runlore.ports.store import Transaction
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def operation(
     method: Callable[Concatenate[BoundT, ParametersT], AnswerT],
 ) -> Callable[Concatenate[BoundT, ParametersT], AnswerT]:
     """An operation: it runs only when the caller's role allows it, and with a cursor only of its own.
-    One that reads is repeated once where the connection to the store is lost in it."""
+    It is done once more where the connection to the store is lost before anything of it was committed."""
 
     @functools.wraps(method)
     def wrapper(self: BoundT, /, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> AnswerT:
@@ -45,8 +44,14 @@ def operation(
         given = [decode_cursor(name, each) for each in args]
         named = {key: decode_cursor(name, each) for key, each in kwargs.items()}
         do = functools.partial(method, self, *given, **named)  # type: ignore[arg-type]
-        is_read = OPERATIONS[method.__name__].is_read
-        return encode_cursor(name, repeat_if_lost(do, is_read=True) if is_read else do())
+        before = self.parts.store.commits_here()
+        try:
+            answer = do()
+        except Unavailable as lost:
+            if lost.code != CONNECTION_LOST or self.parts.store.commits_here() != before:
+                raise
+            answer = do()
+        return encode_cursor(name, answer)
 
     return wrapper
 

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import count
+from time import monotonic
 
 import psycopg
 from psycopg import conninfo, errors
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from runlore.domain.errors import (
+    COMMIT_LOST,
     CONNECTION_LOST,
     DISK_FULL,
     UNREACHABLE,
@@ -98,6 +100,17 @@ class ServerAddress:
             hint="try again; nothing was written",
         )
 
+    def translate_at_commit(self, error: Exception) -> RunloreError:
+        """What went wrong with a commit: where the connection was lost nobody knows whether it was done."""
+        told = self.translate(error)
+        if told.code != UNREACHABLE:
+            return told
+        return Unavailable(
+            f"the connection to {self.name} was lost at the commit: {self._redact(error)}",
+            code=COMMIT_LOST,
+            hint="it may be written or not: repeat the call with the same idempotency key, or read",
+        )
+
     def _translate_other(self, error: Exception) -> RunloreError:
         if isinstance(error, errors.DiskFull | errors.OutOfMemory | errors.TooManyConnections):
             return Unavailable(
@@ -130,6 +143,7 @@ class ServerAddress:
         return text.replace(self._password, "***") if self._password else text
 
 
+STALE_S = 1.0
 _names = count()
 # What is worth keeping of what a snapshot has answered: no page of a journal, nor what a long walk asks.
 _KEPT_CHARS = 16_384
@@ -159,6 +173,7 @@ class PostgresSession(Spoilable):
         self._server = server
         self.dialect = dialect
         self.rows_written = 0
+        self._asked_at = monotonic()
         self._streams: set[psycopg.ServerCursor[Row]] = set()
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
@@ -166,12 +181,17 @@ class PostgresSession(Spoilable):
         if self._answers and asked in self._answers:
             return [*self._answers[asked]]
         try:
+            self._asked_at = monotonic()
             found = self._connection.execute(to_driver_sql(sql), parameters).fetchall()
         except DRIVER_ERRORS as error:
             raise self._server.translate_in_transaction(error) from error
         if self._answers is not None and len(self._answers) < _KEPT_ANSWERS and _is_small(found):
             self._answers[asked] = found
         return found
+
+    def is_stale(self) -> bool:
+        """Whether the server was last asked so long ago that others may have ended this session since."""
+        return monotonic() - self._asked_at > STALE_S
 
     def stream(self, sql: str, parameters: Parameters = (), *, at_once: int = STREAM_ROWS) -> Iterator[Row]:
         cursor = self._connection.cursor(name=f"stream_{next(_names)}")
@@ -187,6 +207,7 @@ class PostgresSession(Spoilable):
     def run(self, statements: Sequence[SqlStatement]) -> list[int]:
         cursors: list[psycopg.Cursor[Row] | None] = []
         try:
+            self._asked_at = monotonic()
             with self._connection.pipeline():
                 for sql, rows in statements:
                     self.rows_written += len(rows)

@@ -1,13 +1,14 @@
 """The store on PostgreSQL, which several daemons may share; run memories are rows there."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Self
 
 from psycopg import IsolationLevel
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from runlore.domain.errors import Corrupt, RunloreError, Unavailable
+from runlore.domain.errors import CONNECTION_LOST, Corrupt, RunloreError, Unavailable
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.text.safe_text import is_storable
@@ -159,6 +160,7 @@ class PostgresStore:
         self._pool: ConnectionPool[Connection] = make_pool(url, patience)
         self._stuck = StuckSessions(lambda: connect(url, server), patience)
         self._is_open = True
+        self._here = threading.local()
 
     @classmethod
     def open(cls, url: str, patience: Timeouts | None = None) -> Self:
@@ -179,12 +181,9 @@ class PostgresStore:
             transaction = SqlTransaction(session)
             yield transaction
             transaction.check()
-            try:
-                if session.rows_written >= ANALYZE_AFTER_ROWS:
-                    connection.execute(f"ANALYZE {', '.join(_LARGE)}")
-                connection.commit()
-            except DRIVER_ERRORS as error:
-                raise self._server.translate(error) from error
+            if session.rows_written >= ANALYZE_AFTER_ROWS:
+                session.run([(f"ANALYZE {', '.join(_LARGE)}", [()])])
+            self._commit(connection, session)
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -201,6 +200,9 @@ class PostgresStore:
     def is_current(self, position: StorePosition) -> bool:
         with self._reading() as session:
             return positions.is_current(session, position)
+
+    def commits_here(self) -> int:
+        return getattr(self._here, "commits", 0)
 
     def scrub(self) -> None:
         """Give the space of erased rows back for new ones; the docs say what the server still holds."""
@@ -245,20 +247,40 @@ class PostgresStore:
 
     @contextmanager
     def _reading(self) -> Iterator[PostgresSession]:
-        with self._session(IsolationLevel.REPEATABLE_READ, read_only=True) as (_, session):
-            # The first statement is what fixes the snapshot.
-            session.rows(_BEGIN_READING)
+        with ExitStack() as stack:
+            try:
+                session = self._begin_reading(stack)
+            except Unavailable as error:
+                if error.code != CONNECTION_LOST:
+                    raise
+                stack.close()
+                session = self._begin_reading(stack)
             yield session
+
+    def _begin_reading(self, stack: ExitStack) -> PostgresSession:
+        opened = self._session(IsolationLevel.REPEATABLE_READ, read_only=True)
+        _, session = stack.enter_context(opened)
+        # The first statement is what fixes the snapshot, and says whether the server is still there.
+        session.rows(_BEGIN_READING)
+        return session
 
     @contextmanager
     def _writing(self) -> Iterator[PostgresSession]:
         """A transaction for what is no collection of the store's; committed at its end."""
         with self._session(IsolationLevel.READ_COMMITTED, read_only=False) as (connection, session):
             yield session
-            try:
-                connection.commit()
-            except DRIVER_ERRORS as error:
-                raise self._server.translate(error) from error
+            self._commit(connection, session)
+
+    def _commit(self, connection: Connection, session: PostgresSession) -> None:
+        """Whoever stood still has been ended by others: that is found out before the commit, where it is
+        certain that nothing was written, and not by it."""
+        if session.is_stale():
+            session.rows("SELECT 1")
+        try:
+            connection.commit()
+        except DRIVER_ERRORS as error:
+            raise self._server.translate_at_commit(error) from error
+        self._here.commits = self.commits_here() + 1
 
     @contextmanager
     def _session(
