@@ -377,6 +377,21 @@ def test_an_errand_and_a_choice_are_known_in_other_languages(text: str, shown: b
 
 
 @pytest.mark.req("CAP-8")
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ("I can't remember where the config lives, can you find it?", False),
+        ("I don't remember which port it was.", False),
+        ("I remember the build was green yesterday", False),
+        ("I want you to remember that ids are ULIDs.", True),
+        ("Remember, we deploy on Fridays.", True),
+    ],
+)
+def test_whoever_has_forgotten_something_asks_to_remember_nothing(text: str, is_kept: bool) -> None:
+    assert bool(found(text)) is is_kept
+
+
+@pytest.mark.req("CAP-8")
 def test_every_cue_has_a_weight_or_decides_by_itself() -> None:
     deciding = {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS, Cue.PERSON, Cue.PLACE, Cue.ONE_THING}
 

@@ -247,7 +247,7 @@ def test_events_are_appended_once_although_the_connection_is_lost_before_their_c
     assert [each.type for each in world.journal()].count(EventType.ASSISTANT_MESSAGE) == 1
 
 
-@pytest.mark.req("API-4", "OPS-4")
+@pytest.mark.req("OPS-4")
 @pytest.mark.parametrize("key", ["once", None])
 def test_what_is_lost_at_the_commit_is_found_out_by_its_key(world: World, key: str | None) -> None:
     run = world.run()

@@ -105,7 +105,10 @@ ENGLISH = Language(
             this pr/branch/commit/file/one/issue/change/test/function/feature/session/stack/line, these
             those, that one, the last/next/other/first/second/third one, this part, that file, above, line _
         """,
-        Cue.ERRAND: "remember to, don't/dont forget to, do not forget to, remind me",
+        Cue.ERRAND: """
+            remember to, can't/cannot/cant/don't/dont remember, do not remember, i remember
+            don't/dont forget to, do not forget to, remind me
+        """,
         Cue.ONE_THING: """
             don't/dont/avoid _ the/this/that/it/them/these/those/my, don't/dont worry, do not worry
             do not _ the/this/that/it/them/these/those/my, prefer/like that/this/it/these/those, option _
