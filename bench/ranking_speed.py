@@ -2,8 +2,8 @@
 
 The filter is that of `memory search`: active records of three layers, none of them sensitive. The others
 search without a filter, which is in their favour. The brute-force reference scores every record; up to 10,000
-records, where one query already takes long. tantivy is measured where it can be imported: it has one text field
-with its English stemmer, one segment, and gives the ids of its hits.
+records, where one query already takes long. tantivy is measured where it can be imported: one text field, its
+English stemmer, one segment; it gives the ids of its hits.
 """
 
 import json

@@ -4,20 +4,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from runlore.domain.record import Record
 from runlore.domain.search.ranking import TOKEN_SCALE, recency
+from runlore.domain.text.analysis import chunks_of
 from runlore.recall.kernel import library_beside, load_kernel
 from runlore.recall.keys import digest
-from runlore.recall.segment import STATE_POINTS
+from runlore.recall.segment import STATE_POINTS, STORED_FIELDS, seal
 from runlore.recall.visibility import Visible
 from tests.examples import scaled
 from tests.recall.engines import SOURCE, compiled
+from tests.recall.ranking_examples import distinct, records, texts
 from tests.recall.test_best import ROWS, SHARES, collide, segment_with
 
 pytestmark = pytest.mark.req("RET-1", "RET-3")
 
+CHUNKS = ["v9", "v9.0", "V9.0.1", "v9.0.1a", "9.0", "9..0", "9.", ".9", "9_a", "9.0_a", "9.a", "v.9", "vv9.0", "C++", "c#", "C#9", "C+++", "C##a", "C+a", "C#+", "C++a", "c++'", "+c", "a.b_c-d", "a.-b", "a_", "_a", "a-b.", "don't", "it's'", "o'clock", "a'b'c", "a'bc9", "a'9", "a'", "'a", "a''b", "a.b's", "v9.0's", "C#'s"]
 masks = st.sampled_from([0.0, 0.001, 0.1, 0.7, 1.0])
 
 
@@ -32,6 +36,7 @@ masks = st.sampled_from([0.0, 0.001, 0.1, 0.7, 1.0])
     floor=st.sampled_from([0, 1, 600_000, 990_000]),
     seed=st.integers(0, 10**6),
 )
+@example(shares=[0.9], weights=[1] * 12, visible=1.0, limit=50, floor=0, seed=1)
 def test_the_best_are_those_of_all_sums_in_the_order_of_ties(
     shares: list[float], weights: list[int], *, visible: float, limit: int, floor: int, seed: int
 ) -> None:
@@ -93,6 +98,40 @@ def test_terms_are_counted_among_the_visible_whoever_counted_before(
         assert not says_whole
         assert found == [*by_numpy, 0], number
         assert by_numpy == [int(seen.mask[segment.postings(term).rows].sum()) for term in range(len(shares))]
+
+
+@pytest.mark.compiler
+@settings(max_examples=scaled(200))
+@given(st.lists(st.text(alphabet="vVcC09.aZz_-+#' \n\x00é’部", max_size=40) | texts, max_size=6))
+@example(CHUNKS)
+def test_texts_are_taken_apart_as_the_pattern_does(given_texts: list[str]) -> None:
+    chunks, (said, many) = compiled().split(given_texts)
+
+    expected = [chunks_of(text) for text in given_texts]
+    assert [chunks[number] for number in said.tolist()] == [chunk for each in expected for chunk in each]
+    assert many.tolist() == [len(each) for each in expected]
+    assert chunks == list(dict.fromkeys(chunk for each in expected for chunk in each))
+
+
+@pytest.mark.compiler
+def test_many_chunks_keep_their_numbers() -> None:
+    words = [f"word{number % 30_011}" for number in range(70_000)]
+
+    chunks, (said, _) = compiled().split([" ".join(words[:40_000]), " ".join(words[40_000:])])
+
+    assert chunks == words[:30_011]
+    assert said.tolist() == [number % 30_011 for number in range(70_000)]
+
+
+@pytest.mark.compiler
+@settings(max_examples=scaled(60))
+@given(st.lists(records(), max_size=24).map(distinct))
+def test_a_segment_is_the_same_bytes_whoever_counts_its_terms(corpus: list[Record]) -> None:
+    by_kernel, by_numpy = seal(corpus, compiled()), seal(corpus)
+
+    for name in STORED_FIELDS:
+        one, other = getattr(by_kernel, name), getattr(by_numpy, name)
+        assert (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes()), name
 
 
 def test_a_library_of_another_source_or_none_at_all_is_not_loaded(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ from runlore.recall.visibility import LiveSegment
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_POSTINGS_AT_ONCE = 1 << 22
+_POSTINGS_AT_ONCE = 1 << 20
 _ROWS_AT_ONCE = 1 << 16
 
 
@@ -328,7 +328,9 @@ class RankingIndex:
         with self._saving:
             with self._changing:
                 if self._view.tail:
-                    sealed = LiveSegment.whole(seal([each.record for each in self._view.tail.values()]))
+                    sealed = LiveSegment.whole(
+                        seal([each.record for each in self._view.tail.values()], self._view.kernel)
+                    )
                     self._view = replace(self._view, parts=(*self._view.parts, sealed), tail={})
                 view = self._view
             snapshot.save(path, view.parts, stamp)
@@ -347,7 +349,7 @@ class RankingIndex:
         parts = _without_replaced(self._view.parts, newest)
         if len(self._view.tail.keys() | newest.keys()) > self._sizes.tail_documents_max:
             together = {key: document.record for key, document in self._view.tail.items()} | newest
-            sealed = LiveSegment.whole(seal(list(together.values())))
+            sealed = LiveSegment.whole(seal(list(together.values()), self._view.kernel))
             return replace(self._view, parts=(*parts, sealed), tail={})
         documents = {record_id: document_of(record) for record_id, record in newest.items()}
         return replace(self._view, parts=parts, tail={**self._view.tail, **documents})

@@ -437,3 +437,187 @@ EXPORT int64_t find_best(const Segment *segment, const uint8_t *mask, const int6
     free(promises);
     return contest.size;
 }
+
+static int is_digit(uint8_t sign) { return sign >= '0' && sign <= '9'; }
+static int is_letter(uint8_t sign) { return (sign | 32) >= 'a' && (sign | 32) <= 'z'; }
+static int is_word(uint8_t sign) { return is_digit(sign) || is_letter(sign); }
+
+/* Behind the chunk of an ASCII text that begins at `at` with a letter or a digit: what the pattern
+   `_CHUNK_ASCII` of `domain/text/analysis.py` matches there. */
+static const uint8_t *skip_chunk(const uint8_t *at, const uint8_t *end)
+{
+    const uint8_t *behind = at + ((*at | 32) == 'v');
+    int parts = 0;
+    while (behind < end && is_digit(*behind)) {
+        const uint8_t *dot = behind;
+        while (dot < end && is_digit(*dot))
+            dot++;
+        behind = dot;
+        parts++;
+        if (dot + 1 >= end || *dot != '.' || !is_digit(dot[1]))
+            break;
+        behind = dot + 1;
+    }
+    if (parts > 1 && (behind == end || !is_word(*behind)))
+        return behind;
+    if (is_letter(*at)) {
+        behind = at + 1 < end && at[1] == '#' ? at + 2 : at + 2 < end && at[1] == '+' && at[2] == '+' ? at + 3 : at;
+        if (behind > at && (behind == end || !(is_letter(*behind) || *behind == '+' || *behind == '#')))
+            return behind;
+    }
+    for (behind = at;;) {
+        while (behind < end && is_word(*behind))
+            behind++;
+        if (behind + 1 >= end || !(*behind == '.' || *behind == '_' || *behind == '-') || !is_word(behind[1]))
+            break;
+        behind++;
+    }
+    if (behind + 1 < end && *behind == '\'' && is_letter(behind[1])) {
+        const uint8_t *ending = behind + 2 + (behind + 2 < end && is_letter(behind[2]));
+        if (ending == end || !is_word(*ending))
+            return ending;
+    }
+    return behind;
+}
+
+typedef struct {
+    const uint8_t *text;
+    uint32_t *slots;
+    uint64_t *hashes;
+    int64_t size, distinct, room;
+    int64_t *at;
+    uint32_t *length;
+    uint64_t seed;
+} Chunks;
+
+static uint64_t hash_of(const uint8_t *at, int64_t length, uint64_t seed)
+{
+    uint64_t hash = seed ^ (uint64_t)length * 0x9E3779B97F4A7C15u;
+    for (; length > 0; at += 8, length -= 8) {
+        uint64_t part = 0;
+        memcpy(&part, at, (size_t)(length < 8 ? length : 8));
+        hash = (hash ^ part) * 0xD6E8FEB86659FD93u;
+        hash ^= hash >> 32;
+        hash = (hash + seed) * 0xD6E8FEB86659FD93u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static int grow(Chunks *chunks, int64_t size)
+{
+    uint32_t *slots = calloc((size_t)size, sizeof *slots);
+    uint64_t *hashes = realloc(chunks->hashes, (size_t)size / 2 * sizeof *hashes);
+    if (hashes)
+        chunks->hashes = hashes;
+    if (!slots || !hashes) {
+        free(slots);
+        return 0;
+    }
+    for (int64_t each = 0; each < chunks->distinct; each++) {
+        uint64_t slot = chunks->hashes[each] & (uint64_t)(size - 1);
+        while (slots[slot])
+            slot = (slot + 1) & (uint64_t)(size - 1);
+        slots[slot] = (uint32_t)each + 1;
+    }
+    free(chunks->slots);
+    chunks->slots = slots;
+    chunks->size = size;
+    return 1;
+}
+
+/* The number of a chunk by its first appearance; -1 where there is no memory. */
+static int64_t number_of(Chunks *chunks, const uint8_t *at, int64_t length)
+{
+    if (2 * chunks->distinct >= chunks->size && !grow(chunks, chunks->size ? 2 * chunks->size : 1 << 14))
+        return -1;
+    uint64_t hash = hash_of(at, length, chunks->seed), slot = hash & (uint64_t)(chunks->size - 1);
+    for (; chunks->slots[slot]; slot = (slot + 1) & (uint64_t)(chunks->size - 1)) {
+        int64_t each = chunks->slots[slot] - 1;
+        if (chunks->hashes[each] == hash && chunks->length[each] == length &&
+            !memcmp(chunks->text + chunks->at[each], at, (size_t)length))
+            return each;
+    }
+    chunks->slots[slot] = (uint32_t)chunks->distinct + 1;
+    chunks->hashes[chunks->distinct] = hash;
+    chunks->at[chunks->distinct] = at - chunks->text;
+    chunks->length[chunks->distinct] = (uint32_t)length;
+    return chunks->distinct++;
+}
+
+/* Take texts that stand behind one another apart, the ASCII ones by the pattern, the others at the line breaks
+   between their chunks. `said` has the number of each chunk, `many` how many each text has, `at` and `length` where
+   each distinct one lies; how many they are, or -1. */
+EXPORT int64_t split_texts(const uint8_t *text, const int64_t *lengths, const uint8_t *is_ascii, int64_t texts,
+                           uint64_t seed, uint32_t *said, int64_t *many, int64_t *at, uint32_t *length)
+{
+    Chunks chunks = {.text = text, .at = at, .length = length, .seed = seed};
+    const uint8_t *place = text;
+    for (int64_t each = 0; each < texts; each++) {
+        const uint8_t *end = place + lengths[each];
+        const uint32_t *first = said;
+        while (place < end) {
+            const uint8_t *behind = place;
+            if (is_ascii[each] && !is_word(*place)) {
+                place++;
+                continue;
+            }
+            if (is_ascii[each])
+                behind = skip_chunk(place, end);
+            else
+                while (behind < end && *behind != '\n')
+                    behind++;
+            int64_t number = number_of(&chunks, place, behind - place);
+            if (number < 0) {
+                free(chunks.slots);
+                free(chunks.hashes);
+                return -1;
+            }
+            *said++ = (uint32_t)number;
+            place = behind + !is_ascii[each];
+        }
+        place = end;
+        many[each] = said - first;
+    }
+    free(chunks.slots);
+    free(chunks.hashes);
+    return chunks.distinct;
+}
+
+/* Count the terms of rows, each of which has two texts, the summary first. `start` is where the postings of each term
+   begin, and has room for all; a posting says how often the term stands in the summary, doubled, and one more where
+   it stands in the metadata. `last` is room for a number of each term. */
+EXPORT void count_terms(const uint32_t *said, const int64_t *many, int64_t rows, const int64_t *term_start,
+                        const uint32_t *terms, int64_t size, int64_t *start, int64_t *last, uint32_t *row_of,
+                        uint32_t *counts, int64_t *length)
+{
+    const uint32_t *begin = said;
+    memset(start, 0, (size_t)(size + 1) * sizeof *start);
+    memset(last, -1, (size_t)size * sizeof *last);
+    for (int64_t text = 0; text < 2 * rows; text++)
+        for (int64_t each = 0; each < many[text]; each++, said++)
+            for (int64_t at = term_start[*said]; at < term_start[*said + 1]; at++) {
+                length[text / 2] += !(text & 1);
+                start[terms[at] + 1] += last[terms[at]] != text / 2;
+                last[terms[at]] = text / 2;
+            }
+    for (int64_t term = 0; term < size; term++) {
+        start[term + 1] += start[term];
+        last[term] = start[term];
+    }
+    said = begin;
+    for (int64_t text = 0; text < 2 * rows; text++)
+        for (int64_t each = 0; each < many[text]; each++, said++)
+            for (int64_t at = term_start[*said]; at < term_start[*said + 1]; at++) {
+                int64_t term = terms[at], place = last[term];
+                if (place == start[term] || row_of[place - 1] != text / 2) {
+                    row_of[place] = (uint32_t)(text / 2);
+                    counts[place] = 0;
+                    last[term] = ++place;
+                }
+                if (text & 1)
+                    counts[place - 1] |= 1;
+                else
+                    counts[place - 1] += 2;
+            }
+}

@@ -5,6 +5,7 @@ answers, more slowly. Nothing is compiled here.
 """
 
 import ctypes
+import os
 import struct
 import sys
 from array import array
@@ -17,7 +18,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from runlore.domain.search.ranking import RECENCY_MAX, RECENCY_STEPS_MS, STATE_ACTIVE, TOKEN_SCALE
-from runlore.recall.keys import AnyArray
+from runlore.domain.text.analysis import chunks_of
+from runlore.recall.keys import AnyArray, Numbers, Positions, Rows, SaidChunks
 from runlore.recall.segment import STATE_POINTS, Segment
 
 # The columns of a hit: its total, row, time and revision, and where its id begins and ends.
@@ -59,6 +61,16 @@ class Kernel:
         self._block_rows = functions.block_rows()
         self._fill_blocks = functions.fill_blocks
         self._fill_blocks.argtypes, self._fill_blocks.restype = (segment,), None
+        self._split = functions.split_texts
+        self._split.argtypes, self._split.restype = (
+            (*(place,) * 3, number, ctypes.c_uint64, *(place,) * 4),
+            number,
+        )
+        self._count = functions.count_terms
+        self._count.argtypes, self._count.restype = (
+            (place, place, number, place, place, number, *(place,) * 5),
+            None,
+        )
         self._look_up = functions.look_up
         self._look_up.argtypes = (segment, *(place,) * 3, number, place, number, place)
         self._look_up.restype = ctypes.c_int32
@@ -104,6 +116,44 @@ class Kernel:
         view.blocks = tuple(arrays[name] for name in _BLOCKS)
         self._fill_blocks(view)
         return view
+
+    def split(self, texts: Sequence[str]) -> tuple[list[str], SaidChunks]:
+        """As `segment.TermCounter` says."""
+        is_ascii = [text.isascii() for text in texts]
+        encoded = [
+            text.encode() if plain else "\n".join(chunks_of(text)).encode("utf-8", "surrogatepass")
+            for text, plain in zip(texts, is_ascii, strict=True)
+        ]
+        joined = b"".join(encoded)
+        said, many = np.empty(len(joined), dtype=np.uint32), np.empty(len(texts), dtype=np.int64)
+        at, length = np.empty(len(joined), dtype=np.int64), np.empty(len(joined), dtype=np.uint32)
+        places = (each.ctypes.data for each in (said, many, at, length))
+        distinct = self._split(
+            *(joined, array("q", map(len, encoded)).tobytes(), bytes(is_ascii)),
+            *(len(texts), int.from_bytes(os.urandom(8), "little"), *places),
+        )
+        if distinct < 0:
+            raise MemoryError
+        spans = zip(at[:distinct].tolist(), length[:distinct].tolist(), strict=True)
+        chunks = [joined[first : first + size].decode("utf-8", "surrogatepass") for first, size in spans]
+        return chunks, (said[: int(many.sum())].copy(), many)
+
+    def count(
+        self, said: SaidChunks, chunk_terms: Positions, terms_of_chunks: Numbers, *, terms: int
+    ) -> tuple[Numbers, Rows, Rows, Numbers]:
+        """As `segment.TermCounter` says."""
+        chunk, many = said
+        rows = many.size // 2
+        first = np.append(0, np.cumsum(terms_of_chunks))
+        most = int(terms_of_chunks[chunk].sum())
+        start, last, length = (np.zeros(size, dtype=np.int64) for size in (terms + 1, terms, rows))
+        row, counts = np.empty(most, dtype=np.uint32), np.empty(most, dtype=np.uint32)
+        flat = chunk_terms.astype(np.uint32)
+        self._count(
+            *(chunk.ctypes.data, many.ctypes.data, rows, first.ctypes.data, flat.ctypes.data, terms),
+            *(each.ctypes.data for each in (start, last, row, counts, length)),
+        )
+        return start, row[: start[-1]], counts[: start[-1]], length
 
     def look_up(
         self, segment: Segment, seen: tuple[int, int, int, int], digests: bytes, size: int

@@ -16,13 +16,15 @@ Keys: TypeAlias = NDArray[np.uint64]
 # Row numbers as they are stored, and as they are worked with.
 Rows: TypeAlias = NDArray[np.uint32]
 Positions: TypeAlias = NDArray[np.int64]
+Numbers: TypeAlias = NDArray[np.int64]
 Impacts: TypeAlias = NDArray[np.uint8]
 # Sums of impact times rarity: at most 512 terms x 255 x 1,024, so 32 bits are enough.
 Points: TypeAlias = NDArray[np.int32]
+# The numbers of chunks behind one another, and how many of them each text has.
+SaidChunks: TypeAlias = tuple[Rows, Numbers]
 # In how many rows each term stands.
 Counts: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
-Numbers: TypeAlias = NDArray[np.int64]
 AnyArray: TypeAlias = NDArray[Any]
 
 

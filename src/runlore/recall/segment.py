@@ -9,6 +9,7 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import chain, product
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from runlore.recall.keys import (
     Points,
     Positions,
     Rows,
+    SaidChunks,
     digest,
     find,
     find_all,
@@ -162,7 +164,20 @@ def to_microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def seal(records: Sequence[Record]) -> Segment:
+class TermCounter(Protocol):
+    """Takes texts apart and counts their terms; the kernel does."""
+
+    def split(self, texts: Sequence[str]) -> tuple[list[str], SaidChunks]:
+        """The distinct chunks of some texts by their first appearance, and how they are said."""
+
+    def count(
+        self, said: SaidChunks, chunk_terms: Positions, terms_of_chunks: Numbers, *, terms: int
+    ) -> tuple[Numbers, Rows, Rows, Numbers]:
+        """Where the postings of each term begin, the row of each, how often the summary says it, doubled, and
+        one more where the metadata do, and how many terms each summary has. Each row has two texts."""
+
+
+def seal(records: Sequence[Record], counter: TermCounter | None = None) -> Segment:
     ordered = sorted(records, key=lambda each: each.record_id)
     ordered.sort(key=lambda each: each.created_at, reverse=True)
     id_texts = [record.record_id.encode("utf-8", "surrogatepass") for record in ordered]
@@ -178,7 +193,7 @@ def seal(records: Sequence[Record]) -> Segment:
     else:
         session = session + np.uint32(1)
     expiry_at_us, expiry_row = _expiry_of(ordered)
-    term_key, term_start, posting_row, posting_impact = _postings_of(ordered)
+    term_key, term_start, posting_row, posting_impact = _postings_of(ordered, counter)
     return Segment(
         id_text=np.frombuffer(b"".join(id_texts), dtype=np.uint8),
         id_start=np.concatenate(([0], np.cumsum([len(text) for text in id_texts], dtype=np.int64))),
@@ -250,34 +265,62 @@ def _expiry_of(records: Sequence[Record]) -> tuple[Numbers, Rows]:
     return np.array(times, dtype=np.int64), np.array(rows, dtype=np.uint32)
 
 
-def _postings_of(records: Sequence[Record]) -> tuple[Keys, Numbers, Rows, Impacts]:
+def _postings_of(
+    records: Sequence[Record], counter: TermCounter | None
+) -> tuple[Keys, Numbers, Rows, Impacts]:
     """What `document_of` says of each record, of all of them at once: the terms, and their postings."""
     texts = [text for each in records for text in (each.summary, metadata_text(each))]
-    chunks = [chunks_of(text) for text in texts]
-    said = [chunk for each in chunks for chunk in each]
-    numbers = {chunk: number for number, chunk in enumerate(dict.fromkeys(said))}
-    terms_said = [terms_of_chunk(chunk) for chunk in numbers]
+    chunks, said = counter.split(texts) if counter else _split(texts)
+    terms_said = [terms_of_chunk(chunk) for chunk in chunks]
     terms = list(dict.fromkeys(chain.from_iterable(terms_said)))
     keys = keys_of(map(term_digest, terms))
     order = order_of(keys)
     places = {terms[old]: new for new, old in enumerate(order.tolist())}
-    # The terms of the chunks behind one another, where those of each start, and how many they are.
+    # The terms of the chunks behind one another, and how many each has.
     flat = np.array([places[term] for each in terms_said for term in each], dtype=np.int64)
     sizes = np.array([len(each) for each in terms_said], dtype=np.int64)
-    starts = np.cumsum(sizes) - sizes
-    chunk = np.fromiter(map(numbers.__getitem__, said), dtype=np.int64, count=len(said))
-    text, many = np.repeat(np.arange(len(texts)), [len(each) for each in chunks]), sizes[chunk]
-    term = flat[np.repeat(starts[chunk] - np.cumsum(many) + many, many) + np.arange(many.sum())]
+    count = counter.count if counter else _count
+    start, row, counts, length = count(said, flat, sizes, terms=len(terms))
+    return np.ascontiguousarray(keys[:, order]), start, row, _impacts_of(counts, length[row])
+
+
+def _split(texts: Sequence[str]) -> tuple[list[str], SaidChunks]:
+    chunks = [chunks_of(text) for text in texts]
+    said = [chunk for each in chunks for chunk in each]
+    numbers = {chunk: number for number, chunk in enumerate(dict.fromkeys(said))}
+    chunk = np.fromiter(map(numbers.__getitem__, said), dtype=np.uint32, count=len(said))
+    return list(numbers), (chunk, np.array([len(each) for each in chunks], dtype=np.int64))
+
+
+def _count(
+    said: SaidChunks, chunk_terms: Positions, terms_of_chunks: Numbers, *, terms: int
+) -> tuple[Numbers, Rows, Rows, Numbers]:
+    chunk, chunks_of_texts = said
+    starts = np.cumsum(terms_of_chunks) - terms_of_chunks
+    text, many = np.repeat(np.arange(chunks_of_texts.size), chunks_of_texts), terms_of_chunks[chunk]
+    term = chunk_terms[np.repeat(starts[chunk] - np.cumsum(many) + many, many) + np.arange(many.sum())]
     text = np.repeat(text, many)
-    lengths = np.bincount(text, minlength=len(texts))
-    # By row and term, and of these first what stands in the summary.
-    width = max(1, len(terms))
-    place, occurrences = np.unique((text // 2 * width + term) * 2 + text % 2, return_counts=True)
-    row, term = np.divmod(place // 2, width)
-    cases, case = np.unique(occurrences << 32 | lengths[2 * row], return_inverse=True)
-    counts = [impact(each >> 32, length=each & 0xFFFFFFFF) for each in cases.tolist()]
-    gain = np.where(place % 2, IMPACT_METADATA, np.array(counts, dtype=np.int64)[case])
+    rows = chunks_of_texts.size // 2
+    # By term and row, and of these first what stands in the summary.
+    place, times = np.unique((term * rows + text // 2) * 2 + text % 2, return_counts=True)
+    counts = np.where(place % 2, 1, 2 * times)
     first = np.flatnonzero(np.diff(place // 2, prepend=-1))
-    gain = np.add.reduceat(gain, first) if first.size else gain
-    postings = group_postings(term[first], row[first], gain.astype(np.uint8), terms=len(terms))
-    return np.ascontiguousarray(keys[:, order]), *postings
+    counts = np.add.reduceat(counts, first) if first.size else counts
+    term, row = np.divmod(place[first] // 2, max(1, rows))
+    start = np.searchsorted(term, np.arange(terms + 1)).astype(np.int64)
+    length = np.bincount(text, minlength=2 * rows)[::2]
+    return start, row.astype(np.uint32), counts.astype(np.uint32), length
+
+
+def _impacts_of(counts: Rows, lengths: Numbers) -> Impacts:
+    """What terms count that stand so often in summaries of these lengths, and in the metadata."""
+    cases, case = np.unique(lengths, return_inverse=True)
+    gain = np.array([impact(1, length=length) for length in cases.tolist()], dtype=np.uint8)[case]
+    gain[counts < 2] = 0
+    several = np.flatnonzero(counts > 3)
+    cases, case = np.unique(
+        (counts[several].astype(np.int64) >> 1 << 32) | lengths[several], return_inverse=True
+    )
+    more = [impact(each >> 32, length=each & 0xFFFFFFFF) for each in cases.tolist()]
+    gain[several] = np.array(more, dtype=np.uint8)[case]
+    return gain + (counts & 1).astype(np.uint8) * np.uint8(IMPACT_METADATA)

@@ -271,10 +271,13 @@ def strings_of(value: JsonValue) -> list[str]:
     """Every string in a metadata value, however deep. Keys and numbers say nothing about the content."""
     if isinstance(value, str):
         return [value]
-    if isinstance(value, Mapping):
-        return [text for inner in value.values() for text in strings_of(inner)]
+    # Plain containers first: to ask whether something is any mapping takes longer than all else here.
+    if not isinstance(value, list) and isinstance(value, Mapping):
+        value = list(value.values())
     if isinstance(value, Sequence):
-        return [text for inner in value for text in strings_of(inner)]
+        return [
+            text for inner in value for text in ([inner] if isinstance(inner, str) else strings_of(inner))
+        ]
     return []
 
 
