@@ -245,6 +245,7 @@ def run_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     journal = inside.journal(ops.JournalRequest(run_id=run, limit=2))
     yield path_of("v1", "runs", run, "journal"), {"limit": 2}, answers.write(journal)
     yield path_of("v1", "runs", run, "receipt"), {}, answers.write(inside.receipt(run))
+    yield "/v1/receipt", {}, answers.write(inside.receipt())
     yield filled.of_open("scratch"), {}, answers.write(inside.list_scratch(other))
     yield filled.of_open("artifacts"), {}, answers.write(inside.list_artifacts(other))
     artifact = inside.get_artifact(ArtifactId(filled.artifact))

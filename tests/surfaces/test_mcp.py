@@ -18,8 +18,10 @@ from mcp.shared.exceptions import MCPError
 
 from runlore.config.settings import Settings
 from runlore.domain.access import Role
+from runlore.domain.session import PersonaId
 from runlore.mcp.endpoint import PATH, McpEndpoint
 from runlore.mcp.tools import BY_NAME, TOOLS
+from runlore.ports.operations import NewToken
 from tests.surfaces.api_client import Api, serving
 from tests.surfaces.command_line import Runlore
 from tests.waiting import PATIENCE_S
@@ -168,6 +170,55 @@ def test_a_run_tells_why_and_is_told_what_was_wrong(served: Api, era: str) -> No
         assert judged["feedback"]["wrong"] == 1
 
     over_http(served, era, secret, judge)
+
+
+@ERAS
+@pytest.mark.req("SCO-2", "OPS-5")
+def test_a_connected_agent_asks_why_of_what_its_hooks_reported(served: Api, era: str) -> None:
+    topic, persona = f"{TOPICS[era]} ferry", f"anna-{era}"
+    known = served.post(
+        "/v1/learning-candidates", {"kind": "fact", "content": f"The {topic} leaves at noon"}, status=201
+    )["record_id"]
+    served.post(f"/v1/learning-candidates/{known}/publish")
+    # A token has its agent's name, and a number where that one is taken.
+    mine, others, codex = (
+        served.operations.create_token(
+            NewToken(name=name, role=Role.AGENT, persona_id=PersonaId(whose))
+        ).secret
+        for name, whose in (
+            (f"claude-code-{len(era)}", persona),
+            (f"claude-code-{len(era)}0", f"bert-{era}"),
+            (f"codex-{len(era)}", persona),
+        )
+    )
+    reader = served.token(f"reader-{era}", Role.READER, "project:elsewhere")
+    prompt = {"session_id": f"s-{era}", "cwd": "/no/such/folder", "prompt": f"When does the {topic} leave?"}
+    reported = served.call("POST", "/v1/hooks/claude-code/UserPromptSubmit", {"payload": prompt}, token=mine)
+    assert "at noon" in str(reported.json)
+
+    async def ask(client: Client) -> str:
+        newest = await call(client, "why")
+        assert newest["run"]["request"] == prompt["prompt"]
+        assert "at noon" in newest["sections"][0]["text"]
+        run_id = str(newest["run"]["run_id"])
+        assert await call(client, "why", run_id=run_id) == newest
+        return run_id
+
+    run_id = over_http(served, era, mine, ask)
+
+    async def pry(client: Client) -> None:
+        unknown = await fails(client, "why", run_id="run_nobody")
+        assert await fails(client, "why", run_id=run_id) == unknown.replace("run_nobody", run_id)
+        assert "nothing has run yet [run.not-found]" in await fails(client, "why")
+
+    for stranger in (others, codex, reader):
+        over_http(served, era, stranger, pry)
+    served.post(f"/v1/learnings/{known}/revoke", {"reason": "it does not"})
+
+    async def ask_again(client: Client) -> None:
+        assert "at noon" not in str(await call(client, "why"))
+
+    over_http(served, era, mine, ask_again)
 
 
 @ERAS

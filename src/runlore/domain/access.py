@@ -1,6 +1,7 @@
 """Who may call: roles, callers and the tokens that name them. Of a token's secret only a digest is kept."""
 
 import hashlib
+import re
 import unicodedata
 from datetime import datetime
 from enum import StrEnum
@@ -48,6 +49,10 @@ class Caller:
         if is_bound and scope.kind is ScopeKind.PERSONA:
             return scope.id == self.persona_id
         return self.scopes is None or scope in self.scopes
+
+    def is_named_for(self, agent: str) -> bool:
+        """Whether this is a token of an agent: the tokens that it gets after its first one are numbered."""
+        return re.fullmatch(rf"{re.escape(agent)}(-\d+)?", self.actor) is not None
 
 
 # Who owns this machine's Runlore: commands on its state root, and what it does by itself on their behalf.

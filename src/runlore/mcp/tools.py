@@ -178,7 +178,9 @@ TOOLS = (
     MemoryTool(
         name="why",
         title="Why was this remembered",
-        about="What a run was given from memory, what was left out, and why.",
+        about=(
+            "What a run was given from memory, what was left out, and why; without run_id your newest run."
+        ),
         operation_name="receipt",
         fields=("run_id",),
     ),

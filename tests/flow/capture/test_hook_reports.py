@@ -11,16 +11,18 @@ from runlore.daemon.agents_folder import write_persona
 from runlore.daemon.app import Application
 from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.parts import Parts
+from runlore.domain.access import Role
 from runlore.domain.errors import Denied, Invalid, NotFound
 from runlore.domain.project import folder_id
-from runlore.domain.record import JsonObject, Kind
-from runlore.domain.run import MemoryState, RunStatus
+from runlore.domain.record import JsonObject, Kind, Move
+from runlore.domain.run import MemoryState, RunId, RunStatus
 from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.transcript import ToldRun, transcript_session_id
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.statements.ranks import rank_of
 from runlore.ports import operations as ops
+from tests.builders import changed
 from tests.flow.dying import Died
 from tests.flow.kill_points import Fuse, mortal
 from tests.flow.learning_acts import learning
@@ -403,3 +405,96 @@ def test_a_session_is_called_by_its_first_request_until_that_is_forgotten(
     assert world.operator.get_session(session.session_id).title == session.title
     world.operator.forget(ops.Decision(record_id=first.run.run_id))  # type: ignore[arg-type]
     assert world.operator.get_session(session.session_id).title == ""
+
+
+def whys(world: World, actor: str, persona: str | None = "anna", **fields: object) -> Application:
+    """Who asks why, as the tokens of `runlore connect` and others are made."""
+    caller = replace(AGENT, actor=actor, persona_id=None if persona is None else PersonaId(persona))
+    return Application(world.parts, replace(caller, **fields))  # type: ignore[arg-type]
+
+
+def why(who: Application, run_id: RunId | None = None) -> str:
+    """All that a receipt tells, or how it is refused."""
+    try:
+        return repr(who.receipt(run_id))
+    except NotFound as refused:
+        return f"{refused} {refused.code} {refused.hint}".replace(str(run_id), "ID")
+
+
+@pytest.mark.req("SUR-4", "SCO-2", "OPS-5")
+def test_an_agent_asks_why_of_the_runs_that_its_own_hooks_reported_and_of_no_others(world: World) -> None:
+    learning(world, "I deploy the billing service on Fridays", scope=Scope(ScopeKind.PERSONA, "anna"))
+    before = why(whys(world, "claude-code"))
+    assert "nothing has run yet" in before
+    report(world, "claude-code", HookKind.PROMPT, prompt="When do I deploy the billing service?")
+    world.clock.advance(seconds=1)
+    report(world, "codex", HookKind.PROMPT, prompt="And when the shop?")
+    world.clock.advance(seconds=1)
+    world.finished("Somebody else's")
+    (run_id,) = (view.run.run_id for view in views(world) if "billing" in view.request)
+
+    # The second token of an agent is the agent's too.
+    for name in ("claude-code", "claude-code-2"):
+        told = why(whys(world, name))
+        assert told == why(whys(world, name), run_id)
+        assert "on Fridays" in told
+
+    limited = frozenset({WORKSPACE})
+    unknown = why(whys(world, "claude-code"), RunId("run_nobody"))
+    assert unknown == "there is no run 'ID' run.not-found `runlore session runs` shows the ids"
+    for stranger in (
+        whys(world, "claude-code", "bert"),
+        whys(world, "claude-code", None),
+        whys(world, "claude-codex"),
+        whys(world, "claude-code-x"),
+        whys(world, "claude-code", scopes=limited),
+        whys(world, "claude-code", role=Role.READER, scopes=limited),
+    ):
+        assert why(stranger, run_id) == unknown
+        assert why(stranger) == before
+    assert "And when the shop?" in why(whys(world, "codex"))
+    assert why(whys(world, "codex"), run_id) == unknown
+
+    # A session that another agent calls so is no hook's, and one that is nobody's is no stranger's.
+    for maker, asker in ((hooked(world), whys(world, "codex")), (world.operator, whys(world, "codex", None))):
+        made = maker.create_session(ops.NewSession(agent="codex")).session_id
+        run = maker.open_run(ops.NewRun(session_id=made, request="Who may know?")).run
+        assert why(asker, run.run_id) == unknown
+
+
+@pytest.mark.req("SUR-4", "SCO-2", "SCO-3")
+def test_what_was_another_persona_s_when_it_was_said_stays_theirs(world: World) -> None:
+    session_id = transcript_session_id("codex", SESSION)
+    report(world, "codex", HookKind.PROMPT, prompt="What does Anna like?")
+    (first,) = (view.run.run_id for view in views(world))
+    world.clock.advance(seconds=1)
+    world.operator.change_session(ops.SessionChange(session_id=session_id, persona_id=PersonaId("bert")))
+    anna, bert = whys(world, "codex"), whys(world, "codex", "bert")
+
+    assert "run.not-found" in why(anna, first)
+    assert "run.not-found" in why(bert, first)
+    assert "nothing has run yet" in why(bert)
+    world.clock.advance(seconds=1)
+    report(world, "codex", HookKind.PROMPT, persona="bert", prompt="And what does Bert?")
+
+    assert "And what does Bert?" in why(bert)
+    assert "nothing has run yet" in why(anna)
+
+
+@pytest.mark.req("SUR-4", "PRJ-1")
+def test_an_agent_is_not_told_again_what_no_prompt_is_given_any_more(world: World) -> None:
+    wrong = learning(world, "The billing service is deployed on Sundays")
+    moved = learning(world, "The billing service is deployed by Carla")
+    kept = learning(world, "The billing service is deployed with make")
+    report(world, "codex", HookKind.PROMPT, prompt="How is the billing service deployed?")
+    world.rollback(wrong)
+    with world.parts.store.transaction() as tx:
+        tx.write([changed(world.record(moved), Move.AMEND, scope=Scope(ScopeKind.PERSONA, "bert"))])
+
+    (section,) = whys(world, "codex").receipt().sections
+    (whole,) = world.operator.receipt().sections
+
+    assert set(section.missing) == {wrong.record_id, moved.record_id}
+    assert kept.summary in section.text
+    assert all(each.summary not in repr(section) for each in (wrong, moved))
+    assert all(each.summary in whole.text for each in (wrong, moved, kept))

@@ -230,7 +230,7 @@ def projections(both: Both, session_id: SessionId, run_id: RunId) -> None:
     assert both.read("session_search", ops.SessionSearchRequest(session_id=session_id, query="vim")).results
     both.read("session_search", ops.SessionSearchRequest(session_id=session_id, limit=1))
     both.read("preview_input", ops.PreviewRequest(session_id=session_id, text="vim?", model="gpt-5"))
-    both.read("receipt", run_id)
+    assert both.read("receipt", run_id) == both.read("receipt")
 
 
 def service(both: Both, folder: Path) -> None:

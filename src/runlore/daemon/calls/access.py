@@ -10,7 +10,7 @@ from functools import partial
 
 from runlore.daemon.calls.lookups import askable, storable
 from runlore.daemon.calls.working_folders import allows_capture
-from runlore.domain.access import Caller, Role
+from runlore.domain.access import LOCAL_OPERATOR, Caller, Role
 from runlore.domain.errors import Denied, NotFound, Refused
 from runlore.domain.record import LEARNING_KINDS, Layer, Record, RecordId, State
 from runlore.domain.scope import Scope, ScopeKind
@@ -90,6 +90,23 @@ def may_use(caller: Caller, session: Session) -> bool:
         named = caller.scopes is not None and session.scope in caller.scopes
         return named or session.created_by == caller.actor
     return caller.scopes is None or session.created_by == caller.actor or session.scope in caller.scopes
+
+
+def is_of_persona(caller: Caller, session: Session, *, is_alone: bool) -> bool:
+    """Whether a session is of the caller's persona. Where nobody shares the database, one that was read
+    before there was a persona is theirs too; and a private one is known to be nobody's, and is given nothing
+    that is one persona's."""
+    bound = session.binding.persona_id
+    return bound == caller.persona_id or (bound is None and (session.private or is_alone))
+
+
+def is_reported_by(caller: Caller, session: Session, *, is_alone: bool) -> bool:
+    """Whether a session is one that the hooks of the caller's agent report for its persona. Such a session is
+    the operator's, so `may_use` does not know it for the agent's own."""
+    is_connected = caller.persona_id is not None and caller.scopes is None
+    is_agents = session.agent is not None and caller.is_named_for(session.agent)
+    is_reported = is_agents and session.created_by == LOCAL_OPERATOR.actor
+    return is_connected and is_reported and is_of_persona(caller, session, is_alone=is_alone)
 
 
 def narrow_scopes(asked: frozenset[Scope], readable: frozenset[Scope] | None) -> frozenset[Scope] | None:

@@ -15,7 +15,7 @@ from runlore.agents.hooks.reports import HookedAgent, HookKind, HookReport, find
 from runlore.agents.transcripts.claude_code_lines import typed_words
 from runlore.agents.transcripts.codex import is_harness
 from runlore.daemon.agents_folder import read_persona
-from runlore.daemon.calls.access import keeps, not_found_session
+from runlore.daemon.calls.access import is_of_persona, keeps, not_found_session
 from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls
 from runlore.daemon.mining.source_reader import look_up_folder
 from runlore.daemon.operations.bound import Bound, operation
@@ -156,12 +156,8 @@ class HookActs(Bound):
         )
 
     def _require_own(self, session: Session) -> Session:
-        """A session that is the caller's persona's; to everybody else it does not exist. Where nobody shares
-        the database, one that was read before there was a persona is theirs too; and a private one is known
-        to be nobody's, and is given nothing that is one persona's."""
-        bound = session.binding.persona_id
-        is_nobodys = bound is None and (session.private or self.parts.is_alone)
-        is_own = bound == self.caller.persona_id or is_nobodys
+        """A session that is the caller's persona's; to everybody else it does not exist."""
+        is_own = is_of_persona(self.caller, session, is_alone=self.parts.is_alone)
         if is_own or self.caller.role is Role.OPERATOR:
             return session
         raise not_found_session(session.session_id)

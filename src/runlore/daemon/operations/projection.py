@@ -14,7 +14,7 @@ from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import check_limit, check_query
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.contexts import gather_context, input_of, near_query, reached_scopes
-from runlore.daemon.runs.run_access import UnstoredRuns, own_run
+from runlore.daemon.runs.run_access import UnstoredRuns, explained_run
 from runlore.daemon.search.index_sync import answer_together
 from runlore.daemon.search.query_vector import BUILDING, QueryVector, remark_on
 from runlore.daemon.skill_access import session_capabilities
@@ -24,8 +24,9 @@ from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.policies.learning_policy import ProjectionPolicy
 from runlore.domain.policies.policy import SearchVisibility
 from runlore.domain.prompts.projection import Projection
-from runlore.domain.record import Layer
-from runlore.domain.run import RunId
+from runlore.domain.record import Layer, Record
+from runlore.domain.records.visibility import hidden_because
+from runlore.domain.run import Run, RunId
 from runlore.domain.runs.journal import text_of
 from runlore.domain.scope import Scope
 from runlore.domain.session import Binding, Session, SessionId
@@ -224,21 +225,30 @@ class ProjectionActs(Bound):
         return gather_context(self.parts, self.caller, asked, asked_in=session_id).projection
 
     @operation
-    def receipt(self, run_id: RunId) -> ops.ReceiptView:
+    def receipt(self, run_id: RunId | None = None) -> ops.ReceiptView:
+        unstored_runs = UnstoredRuns(runs=self.parts.private_runs, caller=self.caller)
         with self.parts.store.snapshot() as snapshot:
-            unstored = UnstoredRuns(runs=self.parts.private_runs, caller=self.caller).find(snapshot, run_id)
+            unstored = None if run_id is None else unstored_runs.find(snapshot, run_id)
             if unstored is not None:
                 view = ops.RunView(run=unstored, request="", stored=False)
                 return ops.ReceiptView(run=view, receipt=None)
-            run, session = own_run(snapshot, self.caller, run_id)
+            run, session = explained_run(snapshot, self.caller, run_id, is_alone=self.parts.is_alone)
             text = snapshot.journal.inputs([run.run_id]).get(run.run_id, "")
             kept = snapshot.runs.get_receipt(run.run_id)
-            reached = None
-            if self.caller.scopes is not None:
-                binding = bound_then(snapshot, session, run.opened_at)
-                reached = frozenset(reached_scopes(self.caller, session, binding))
-            sections = () if kept is None else rebuilt(kept, snapshot.records, reached=reached)
+            tells = self._tells(snapshot, run, session)
+            sections = () if kept is None else rebuilt(kept, snapshot.records, tells=tells)
         return ops.ReceiptView(run=ops.RunView(run=run, request=text), receipt=kept, sections=sections)
+
+    def _tells(self, collections: Collections, run: Run, session: Session) -> Callable[[Record], bool]:
+        """Which records a receipt tells again: those that the caller's token reaches, and to an agent, whose
+        prompt it ends up in, what a prompt may still be given."""
+        is_agent = self.caller.role is Role.AGENT
+        if self.caller.scopes is None and not is_agent:
+            return lambda _: True
+        then = collections.sessions.binding_at(session.session_id, run.opened_at)
+        reached = frozenset(reached_scopes(self.caller, session, then))
+        now = self.parts.clock.now()
+        return lambda record: record.scope in reached and not (is_agent and hidden_because(record, now))
 
     @operation
     def goal_context(self, request: ops.GoalRequest) -> ops.GoalContext:

@@ -1,9 +1,10 @@
 """A caller's own runs: every operation that names a run finds it through its session."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from runlore.daemon.calls.access import may_use
+from runlore.daemon.calls.access import is_of_persona, is_reported_by, may_use
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.private_runs import PRIVATE_PREFIX, PrivateRuns
 from runlore.domain.access import Caller
@@ -17,6 +18,8 @@ from runlore.flow.capture.session_lock import run_turn
 from runlore.ports.store import Collections, Store, Transaction
 
 UNKNOWN_SESSION = SessionId(PRIVATE_PREFIX)
+# In how many runs, the newest first, one of the caller is looked for.
+_LOOKED_THROUGH_MAX = 1_000
 LONG_AGO = datetime.fromtimestamp(0, tz=UTC)
 
 
@@ -44,6 +47,38 @@ def own_run(collections: Collections, caller: Caller, run_id: RunId) -> tuple[Ru
     if not may_use(caller, session):
         raise _nothing(run_id)
     return run, session
+
+
+def explained_run(
+    collections: Collections, caller: Caller, run_id: RunId | None, *, is_alone: bool
+) -> tuple[Run, Session]:
+    """A run of which the caller may ask what it was given, without an id the newest: one of a session that it
+    may use, or that its own hooks report."""
+    if run_id is not None:
+        for found in _list_explained(
+            collections, caller, [collections.runs.get(run_id_of(run_id))], is_alone
+        ):
+            return found
+        raise _nothing(run_id)
+    for limit in (1, _LOOKED_THROUGH_MAX):
+        for found in _list_explained(collections, caller, collections.runs.page(limit=limit), is_alone):
+            return found
+    raise NotFound("nothing has run yet", code="run.not-found", hint="give an agent something to do first")
+
+
+def _list_explained(
+    collections: Collections, caller: Caller, runs: Sequence[Run], is_alone: bool
+) -> Iterator[tuple[Run, Session]]:
+    sessions = collections.sessions.get_many(list({run.session_id for run in runs}))
+    for run in runs:
+        session = sessions[run.session_id]
+        if may_use(caller, session):
+            yield run, session
+        elif is_reported_by(caller, session, is_alone=is_alone):
+            # What was said while the session was another persona's stays theirs.
+            then = collections.sessions.binding_at(session.session_id, run.opened_at) or session.binding
+            if is_of_persona(caller, replace(session, binding=then), is_alone=is_alone):
+                yield run, session
 
 
 def own_artifact(collections: Collections, caller: Caller, artifact_id: ArtifactId) -> Artifact:

@@ -186,7 +186,8 @@ class Receipt:
 
 @dataclass(frozen=True, kw_only=True)
 class RebuiltSection:
-    """A past section told again. `exact`: the bytes of then; `missing`: what was forgotten since."""
+    """A past section told again. `exact`: the bytes of then; `missing`: what was forgotten since, or is not
+    for who asks."""
 
     name: SectionName
     text: str

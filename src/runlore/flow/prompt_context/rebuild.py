@@ -4,7 +4,7 @@ A learning's text is that of the revision that the receipt names; a recovered ru
 for its memory may be pruned. The digest tells whether the bytes are those of then.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from runlore.domain.prompts import rendering
 from runlore.domain.prompts.projection import (
@@ -17,9 +17,8 @@ from runlore.domain.prompts.projection import (
     SectionEntry,
     SectionName,
 )
-from runlore.domain.record import Move, RecordId
+from runlore.domain.record import Move, Record, RecordId
 from runlore.domain.records.audit import RecordEvent, replay
-from runlore.domain.scope import Scope
 from runlore.flow.prompt_context.gathering import digest_of
 from runlore.ports.store import Records
 
@@ -27,12 +26,14 @@ Histories = Mapping[RecordId, Sequence[RecordEvent]]
 
 
 def rebuilt(
-    receipt: Receipt, records: Records, *, reached: frozenset[Scope] | None = None
+    receipt: Receipt, records: Records, *, tells: Callable[[Record], bool] = lambda _: True
 ) -> tuple[RebuiltSection, ...]:
-    """Every section of a receipt, told again as far as the caller's token reaches; None is everywhere."""
-    histories = _histories(receipt, records)
-    if reached is not None:
-        histories = {name: told for name, told in histories.items() if _is_within(told, reached)}
+    """Every section of a receipt, told again; of records, as they are now, that are told."""
+    histories = {
+        name: events
+        for name, events in _histories(receipt, records).items()
+        if not _was_forgotten(events) and tells(replay(events))
+    }
     return tuple(_rebuilt(section, histories, receipt.renderer) for section in receipt.sections)
 
 
@@ -50,11 +51,6 @@ def _histories(receipt: Receipt, records: Records) -> Histories:
         for entry in section.entries
     ]
     return records.events_of_many(named) if named else {}
-
-
-def _is_within(events: Sequence[RecordEvent], scopes: frozenset[Scope]) -> bool:
-    """Whether a record is of these scopes; one that was forgotten is told to nobody."""
-    return not _was_forgotten(events) and replay(events).scope in scopes
 
 
 def _was_forgotten(events: Sequence[RecordEvent]) -> bool:

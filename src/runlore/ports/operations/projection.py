@@ -17,7 +17,7 @@ from runlore.domain.run import RunId
 from runlore.domain.runs.journal import DERIVED_KEYS
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
-from runlore.ports.operations.declaration import EVERYBODY, Operation, RequestForm
+from runlore.ports.operations.declaration import EVERYBODY, Operation, RequestForm, Route
 from runlore.ports.operations.field_types import AsOf, PromptTokens, SearchLimit
 from runlore.ports.operations.sessions import RunView
 
@@ -158,6 +158,21 @@ class ProjectionOperations(Protocol):
     def preview_input(self, request: PreviewRequest) -> Projection:
         """The exact sections that an input would get, with the budget's arithmetic. Nothing changes by it."""
 
-    @Operation("GET /v1/runs/{run_id}/receipt", EVERYBODY, area="runs")
-    def receipt(self, run_id: RunId) -> ReceiptView:
+    @Operation(
+        "GET /v1/runs/{run_id}/receipt",
+        EVERYBODY,
+        area="runs",
+        also=(
+            Route(
+                "GET /v1/receipt",
+                name="newest_receipt",
+                text="What the caller's newest run was given, what was left out and why. An agent that is"
+                " connected asks for the newest that its hooks have reported.",
+                without=frozenset({"run_id"}),
+            ),
+        ),
+    )
+    def receipt(
+        self, run_id: Annotated[RunId | None, About("Without it, your newest run.")] = None
+    ) -> ReceiptView:
         """What a run was given, what was left out and why."""
