@@ -1,5 +1,6 @@
 """The page on the HTTP API, from its OpenAPI document."""
 
+import json
 from typing import Any
 
 from runlore.api.app import Api
@@ -25,7 +26,7 @@ and go on with `cursor`. A repeatable parameter stands several times.
 
 def api_page() -> str:
     """Every call with what it takes and answers, and the status of every error."""
-    schema = Api().openapi()
+    schema = json.loads(Api().openapi)
     lines = [
         "# HTTP API",
         "",

@@ -28,7 +28,7 @@ def pack(folder: Path, target: Path) -> Path:
     described = json.loads((folder / "package.json").read_text("utf-8"))
     described["version"] = __version__
     (folder / "package.json").write_text(json.dumps(described, indent=2) + "\n", "utf-8")
-    (folder / "openapi.json").write_text(json.dumps(Api().openapi()), "utf-8")
+    (folder / "openapi.json").write_bytes(Api().openapi)
     _run(folder, "openapi-typescript", "openapi.json", "--output", "src/schema.ts")
     _run(folder, "tsc", "--project", ".")
     target.mkdir(parents=True, exist_ok=True)

@@ -247,14 +247,16 @@ def test_what_is_wrong_is_told_with_its_code_and_ends_nothing(served: Api, era: 
         secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
         told = await fails(client, "remember", kind="fact", content=f"The token is {secret}")
         assert secret not in told
+        assert secret not in await fails(client, "remember", kind="fact", content="It is so", scope=secret)
         for wrong in (
-            client.call_tool("no_such_tool", {}),
-            client.read_resource("runlore://elsewhere/x"),
-            client.get_prompt("no_such_prompt", {}),
+            client.call_tool(secret, {}),
+            client.read_resource(f"runlore://elsewhere/{secret}"),
+            client.get_prompt(secret, {}),
             client.get_prompt("recall", {}),
         ):
-            with pytest.raises(MCPError):
+            with pytest.raises(MCPError) as refused:
                 await wrong
+            assert secret not in str(refused.value)
         assert await call(client, "list_skills")
 
     over_http(served, era, served.token(f"clumsy-{era}", Role.AGENT), stumble)

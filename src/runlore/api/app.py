@@ -8,8 +8,8 @@ import functools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+import orjson
 import structlog
 from opentelemetry import propagate, trace
 from starlette.requests import Request
@@ -51,8 +51,9 @@ class Api:
         self.calls = CallQueue()
         self._table = RouteTable(self.endpoints)
 
-    def openapi(self) -> dict[str, Any]:
-        return openapi_of(self.endpoints)
+    @functools.cached_property
+    def openapi(self) -> bytes:
+        return orjson.dumps(openapi_of(self.endpoints))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         mounted = self._mounts.get(scope["path"])

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Annotated
 
-import orjson
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
@@ -278,8 +277,7 @@ def metrics(call: ApiCall) -> Response:
 
 def openapi(call: ApiCall) -> Response:
     """What this API takes and answers."""
-    told = orjson.dumps(call.request.scope["runlore.app"].openapi())
-    return Response(told, headers=PRIVATE_HEADERS, media_type=JSON)
+    return Response(call.request.scope["runlore.app"].openapi, headers=PRIVATE_HEADERS, media_type=JSON)
 
 
 _BY_HAND = (

@@ -22,6 +22,7 @@ from runlore import __version__
 from runlore.daemon import answers
 from runlore.daemon.skills.file_text import render_skill
 from runlore.domain.errors import Invalid, NotFound, RunloreError
+from runlore.domain.guard import redact
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, RecordId
 from runlore.domain.scope import Scope, ScopeKind
@@ -93,7 +94,7 @@ class _Handlers:
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = BY_NAME.get(params.name)
         if tool is None:
-            raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {params.name[:80]!r}")
+            raise _not_there("tool", params.name)
         try:
             plain, text = await self._run(ctx, lambda caller: _call(tool, caller, params.arguments or {}))
         except RunloreError as error:
@@ -152,9 +153,10 @@ class _Handlers:
 
     async def get_prompt(self, ctx: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         goal = (params.arguments or {}).get("goal", "")
-        if params.name != RECALL or not goal.strip():
-            told = f"there is no prompt {params.name[:80]!r}" if params.name != RECALL else "goal is missing"
-            raise MCPError(code=types.INVALID_PARAMS, message=told)
+        if params.name != RECALL:
+            raise _not_there("prompt", params.name)
+        if not goal.strip():
+            raise MCPError(code=types.INVALID_PARAMS, message="goal is missing")
         text = await self._answer(ctx, lambda caller: _recall(caller, goal))
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=_text(text))])
 
@@ -223,7 +225,13 @@ def _recall(caller: McpCaller, goal: str) -> str:
 
 
 def _problem(error: RunloreError) -> str:
-    return f"{error.with_code}\nHint: {error.hint}" if error.hint else error.with_code
+    """What went wrong. What an agent has sent is repeated without secrets."""
+    return redact(f"{error.with_code}\nHint: {error.hint}" if error.hint else error.with_code)[0]
+
+
+def _not_there(thing: str, name: str) -> MCPError:
+    told = f"there is no {thing} {redact(name)[0][:80]!r}"
+    return MCPError(code=types.INVALID_PARAMS, message=told)
 
 
 def _text(text: str) -> types.TextContent:
