@@ -78,7 +78,7 @@ def carrying(body: Json) -> Json:
 
 
 def with_secrets(name: str, body: Json) -> Iterator[tuple[str, str, Json]]:
-    """The body with a secret in each text that it has or could have, one after the other."""
+    """The body with a secret in each text that it has or could have, and as its name below the top."""
     told = next(
         told
         for methods in document()["paths"].values()
@@ -92,6 +92,19 @@ def with_secrets(name: str, body: Json) -> Iterator[tuple[str, str, Json]]:
         hidden = secret(f"{name} {place}")
         wanted = {key: given[key] for key in (*body, place[0])}
         yield f"{name}: {'.'.join(map(str, place))}", hidden, put(wanted, place, hidden)
+        if len(place) > 1 and isinstance(place[-1], str):
+            hidden = secret(f"{name} {place} named")
+            yield f"{name}: {'.'.join(map(str, place))} as a name", hidden, rename(wanted, place, hidden)
+
+
+def rename(value: Any, place: Place, name: str) -> Any:
+    """The document with another name for what is at a place."""
+    key, *rest = place
+    if not rest:
+        return {name if each == key else each: text for each, text in value.items()}
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    changed = {each: rename(part, tuple(rest), name) if each == key else part for each, part in parts}
+    return changed if isinstance(value, dict) else list(changed.values())
 
 
 def resolved(schema: Json) -> Json:
