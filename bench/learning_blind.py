@@ -8,10 +8,11 @@ says of each whether they would keep it, without the key. Nobody who is set asid
 import random
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from bench.learning_gold import Person
-from runlore.daemon.mining.dry_run import _gather, _Gathered
+from runlore.daemon.mining.dry_run import _gather, _Gathered, _read_all
 from runlore.daemon.mining.findings import Totals
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggesting.support import is_supported
@@ -28,7 +29,8 @@ def write_blind(those: Sequence[Person], path: Path) -> None:
     wanted: list[Suggestion] = []
     others: list[Suggestion] = []
     for person in those:
-        gathered = _gather(person.sources, _Gathered(sums=Totals()), workers=1, progress=ignore_progress)
+        gathered = _Gathered(sums=Totals())
+        _gather(person.sources, gathered, partial(_read_all, workers=1), ignore_progress)
         matches = gathered.matches(gathered.in_order())
         wanted += suggestions_of(matches)
         others += suggestions_of(matches, is_wanted=lambda match: not is_supported(match))

@@ -35,8 +35,10 @@ LAZY_IMPORTS_ALLOWED = (
     f"{PACKAGE}/__init__.py",
     f"{PACKAGE}/cli",
     # Heavy libraries that most commands never need: docs/decisions/0003-start-up.md.
+    f"{PACKAGE}/agents/transcripts/remote.py",
     f"{PACKAGE}/client/connect.py",
     f"{PACKAGE}/config/settings.py",
+    f"{PACKAGE}/daemon/mining/cluster.py",
     f"{PACKAGE}/daemon/wiring.py",
     f"{PACKAGE}/domain/text/analysis.py",
     f"{PACKAGE}/models",

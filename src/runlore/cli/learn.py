@@ -1,6 +1,7 @@
 """`runlore learn`: reads the transcripts that people already have, and ends with skills worth keeping."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -17,15 +18,18 @@ from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.policies.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import JsonValue
 from runlore.domain.runs.transcript import TranscriptSource
+from runlore.domain.session import PersonaId
 from runlore.domain.timestamps import format_time
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
     from runlore.cli.session_reading import SessionsRead
     from runlore.cli.tables.learn_tables import DryRun
+    from runlore.daemon.mining.dry_run import ReadAll
     from runlore.daemon.mining.findings import LearnFindings, ReadingSummary
     from runlore.daemon.mining.past_decisions import PastDecision, Queue
-    from runlore.daemon.mining.store_runs import Stored
+    from runlore.daemon.mining.people import FindSources
+    from runlore.daemon.mining.store_runs import ReadSources, Stored
     from runlore.domain.record import Record
 
 
@@ -35,7 +39,11 @@ class LearnOptions:
 
     paths: Annotated[
         tuple[str, ...],
-        argument("PATH...", "Files and folders to read; without any, where the known agents keep theirs."),
+        argument(
+            "PATH...",
+            "Files and folders to read, or addresses such as s3://bucket/folder; without any, where the known"
+            " agents keep theirs.",
+        ),
     ] = ()
     since: Annotated[
         datetime | None,
@@ -45,6 +53,21 @@ class LearnOptions:
     report: Annotated[str | None, option("--report FILE", "Write what was found as an HTML page, too.")] = (
         None
     )
+    on: Annotated[
+        str | None,
+        option(
+            "--on ADDRESS",
+            "Have the machines of a Ray cluster read, such as ray://head:10001: each what lies at PATH on it,"
+            " and any of them what lies at an address.",
+        ),
+    ] = None
+    people: Annotated[
+        str | None,
+        option(
+            "--people FILE",
+            "Whose sessions are read, in place of PATH: a TOML file with a list of paths for each persona.",
+        ),
+    ] = None
     enhance: Annotated[
         bool,
         option(
@@ -70,7 +93,7 @@ def learn(call: Invocation, options: LearnOptions) -> None:
     in `runlore skill save`. With --dry-run nothing at all is stored.
     """
     from runlore.cli.report.files import check_place
-    from runlore.daemon.mining.local_transcripts import local_transcripts
+    from runlore.daemon.mining.people import find_of_people
 
     if options.dry_run and (options.enhance or options.show_requests is not None):
         raise Invalid(
@@ -80,23 +103,59 @@ def learn(call: Invocation, options: LearnOptions) -> None:
         )
     if options.report is not None:
         check_place(options.report)
-    sources = list(local_transcripts().find(options.paths, since=options.since))
-    if options.dry_run:
-        _show_dry(call, options, sources)
-    else:
-        learn_from(call, options, sources)
+    if options.people is not None and options.paths:
+        raise Invalid(
+            "the file of --people says what is read, and so does PATH",
+            code="usage",
+            hint="give one of the two",
+        )
+    with _open_readers(options.on) as readers:
+        if options.people is None:
+            sources = list(readers.find(options.paths, since=options.since))
+        else:
+            sources = find_of_people(options.people, readers.find, since=options.since)
+        if options.dry_run:
+            _show_dry(call, options, sources, readers)
+        else:
+            learn_from(call, options, sources, readers)
 
 
-def _show_dry(call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Readers:
+    """Who finds and reads transcripts: this process, or the machines of a cluster."""
+
+    find: "FindSources"
+    read_all: "ReadAll | None" = None
+    read_on: "ReadSources | None" = None
+
+
+@contextmanager
+def _open_readers(address: str | None) -> Iterator[Readers]:
+    if address is None:
+        from runlore.daemon.mining.local_transcripts import AllTranscripts
+
+        yield Readers(find=AllTranscripts().find)
+        return
+    from runlore.daemon.mining.cluster import open_cluster
+
+    with open_cluster(address) as cluster:
+        yield Readers(find=cluster.find, read_all=cluster.read_all, read_on=cluster.read_on)
+
+
+def _show_dry(
+    call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource], readers: Readers
+) -> None:
     from runlore.cli.tables import learn_tables
 
-    told = preview_sources(call, sources)
+    told = preview_sources(call, sources, readers.read_all)
     written = _write_report(options, told.findings, is_stored=False)
     plain = {**dry_run_to_plain(told), "report": written}
     call.answer(plain, lambda: learn_tables.show_dry_run(told, options.paths, report=written))
 
 
-def preview_sources(call: Invocation, sources: Sequence[TranscriptSource]) -> "DryRun":
+def preview_sources(
+    call: Invocation, sources: Sequence[TranscriptSource], read_all: "ReadAll | None" = None
+) -> "DryRun":
     """What these sources would teach; nothing is stored."""
     from runlore.cli.tables.learn_tables import DryRun
     from runlore.daemon.mining.dry_run import look_through
@@ -104,7 +163,7 @@ def preview_sources(call: Invocation, sources: Sequence[TranscriptSource]) -> "D
 
     try:
         with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
-            findings = look_through(sources, progress=progress)
+            findings = look_through(sources, read_all=read_all, progress=progress)
     except KeyboardInterrupt:
         stopped = RunloreError(
             "stopped; nothing was stored", code="learn.stopped", hint="the same command begins anew"
@@ -134,12 +193,17 @@ def dry_run_to_plain(told: "DryRun") -> dict[str, JsonValue]:
     }
 
 
-def learn_from(call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
+def learn_from(
+    call: Invocation,
+    options: LearnOptions,
+    sources: Sequence[TranscriptSource],
+    readers: Readers | None = None,
+) -> None:
     """Store what these sources tell, and what they teach."""
     from runlore.cli.tables import learn_tables
 
     try:
-        stored, answer, queue, statements, written, read = _store_and_suggest(call, options, sources)
+        stored, answer, queue, statements, written, read = _store_and_suggest(call, options, sources, readers)
     except KeyboardInterrupt:
         stopped = RunloreError(
             "stopped; what was read until then is stored",
@@ -182,13 +246,16 @@ def learn_from(call: Invocation, options: LearnOptions, sources: Sequence[Transc
 
 
 def _store_and_suggest(
-    call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]
+    call: Invocation,
+    options: LearnOptions,
+    sources: Sequence[TranscriptSource],
+    readers: Readers | None,
 ) -> "tuple[Stored, ops.SuggestAnswer, Queue, tuple[Record, ...], str | None, SessionsRead | None]":
     """What was stored, found and is waiting, and what came of the users' own words in this very call."""
     from runlore.cli.session_reading import read_sessions, write_requests
     from runlore.daemon.agents_folder import has_agents
     from runlore.daemon.mining.dry_run import look_again
-    from runlore.daemon.mining.local_transcripts import local_transcripts
+    from runlore.daemon.mining.local_transcripts import AllTranscripts
     from runlore.daemon.mining.past_decisions import Queue, decided_in
     from runlore.daemon.mining.proposing import waiting_statements, waiting_suggestions
     from runlore.daemon.mining.store_runs import imported_runs, store
@@ -196,8 +263,11 @@ def _store_and_suggest(
 
     with call.operations() as operations:
         before = {each.record_id for each in waiting_statements(operations)}
+        for persona_id in sorted({source.persona_id for source in sources} - {""}):
+            operations.put_persona(ops.PersonaChange(persona_id=PersonaId(persona_id)))
         with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
-            stored = store(operations, local_transcripts(), sources, progress=progress)
+            read_on = None if readers is None else readers.read_on
+            stored = store(operations, AllTranscripts(), sources, read=read_on, progress=progress)
         with progress_bar("Looking for skills", hidden=call.as_json) as progress:
             is_asked = options.enhance and options.show_requests is None
             answer = operations.suggest(ops.SuggestRequest(enhance=is_asked), progress)
@@ -218,7 +288,8 @@ def _store_and_suggest(
         runs = imported_runs(operations)
     with progress_bar("Writing the report", hidden=call.as_json) as progress:
         suggestions = [each.suggestion for each in queue.waiting]
-        again = look_again(sources, suggestions, runs=runs, progress=progress)
+        read_all = None if readers is None else readers.read_all
+        again = look_again(sources, suggestions, runs=runs, read_all=read_all, progress=progress)
         findings = replace(again, statements=statements)
     return stored, answer, queue, new, _write_report(options, findings, is_stored=True), read
 

@@ -150,6 +150,8 @@ EMBEDDING_TURN_TIMEOUT_S = 2.0
 
 # What is kept of a transcript: the beginning and the end of a long text, and no line beyond a size.
 TOLD_TEXT_CHARS_MAX = 32_000
+# Files below one address that transcripts are read from.
+REMOTE_FILES_MAX = 200_000
 TRANSCRIPT_LINE_BYTES_MAX = 16 * 1024**2
 TRANSCRIPT_DOCUMENT_BYTES_MAX = 64 * 1024**2
 # A value of JSON takes many times its length in memory where it is all brackets and commas.

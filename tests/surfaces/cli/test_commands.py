@@ -120,7 +120,9 @@ BELOW = {
             "findings",
             "foreign_memories",
             "local_transcripts",
+            "cluster",
             "past_decisions",
+            "people",
             "source_reader",
             "store_runs",
         )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.daemon.mining import store_runs
+from runlore.daemon.mining import source_reader, store_runs
 from runlore.daemon.mining.dry_run import look_through
 from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.domain.errors import Unavailable
@@ -69,23 +69,23 @@ def turns(count: int, *, calls: int = 1, chars: int = 10) -> list[Turn]:
 
 
 def test_batches_are_bounded_in_order_and_end_where_their_last_run_ends(tmp_path: Path) -> None:
-    write_session(tmp_path, "many", turns(2 * store_runs.BATCH_RUNS + 1))
-    write_session(tmp_path, "events", turns(12, calls=store_runs.BATCH_EVENTS // 10))
+    write_session(tmp_path, "many", turns(2 * source_reader.BATCH_RUNS + 1))
+    write_session(tmp_path, "events", turns(12, calls=source_reader.BATCH_EVENTS // 10))
     write_session(tmp_path, "large", turns(30, calls=8, chars=30_000))
     importer = Importer()
 
     answer = stored(importer, tmp_path)
 
-    assert answer.stored == len(importer.runs) == 2 * store_runs.BATCH_RUNS + 1 + 12 + 30
+    assert answer.stored == len(importer.runs) == 2 * source_reader.BATCH_RUNS + 1 + 12 + 30
     assert answer.events == sum(importer.runs.values())
     assert len(importer.batches) >= 3 + 2 + 3
     for batch in importer.batches:
         events = [event for run in batch.runs for event in run.events]
         assert batch.position == batch.runs[-1].after
-        assert len(batch.runs) <= store_runs.BATCH_RUNS
-        assert len(batch.runs) == 1 or len(events) <= store_runs.BATCH_EVENTS
+        assert len(batch.runs) <= source_reader.BATCH_RUNS
+        assert len(batch.runs) == 1 or len(events) <= source_reader.BATCH_EVENTS
         size = sum(len(orjson.dumps(event.entry.body, default=dict)) for event in events)
-        assert len(batch.runs) == 1 or size <= store_runs.BATCH_BYTES
+        assert len(batch.runs) == 1 or size <= source_reader.BATCH_BYTES
     for source in {batch.source for batch in importer.batches}:
         ordinals = [run.ordinal for batch in importer.batches if batch.source == source for run in batch.runs]
         assert ordinals == list(range(1, len(ordinals) + 1))
@@ -109,7 +109,7 @@ def test_whatever_batch_it_dies_at_the_next_run_stores_the_rest_once(
 ) -> None:
     folder = tmp_path_factory.mktemp("sessions")
     for name in ("one", "two", "three"):
-        path = write_session(folder, name, turns(2 * store_runs.BATCH_RUNS + 3))
+        path = write_session(folder, name, turns(2 * source_reader.BATCH_RUNS + 3))
     whole = Importer()
     stored(whole, folder)
     importer = Importer(fails_at=fails_at)

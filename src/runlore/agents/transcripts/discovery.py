@@ -108,10 +108,7 @@ class TranscriptFinder:
             return None if error.errno in (errno.ENOENT, errno.ELOOP) else error
         if stat.S_ISDIR(found.st_mode):
             return None if name in _PASSED_OVER else found
-        plain = name.removesuffix(".gz")
-        is_history = plain.endswith(".md") and "chat" in plain and "history" in plain
-        is_transcript = plain.endswith(_SUFFIXES) or is_history
-        return found if stat.S_ISREG(found.st_mode) and is_transcript else None
+        return found if stat.S_ISREG(found.st_mode) and is_transcript_name(name) else None
 
     def _look_into(self, path: str, found: os.stat_result, *, is_named: bool) -> Iterator[TranscriptSource]:
         if not is_named and not self._is_new(found):
@@ -157,6 +154,13 @@ class TranscriptFinder:
             return False
         self._seen.add(key)
         return True
+
+
+def is_transcript_name(name: str) -> bool:
+    """Whether a file is worth a look by its name."""
+    plain = name.removesuffix(".gz")
+    is_history = plain.endswith(".md") and "chat" in plain and "history" in plain
+    return plain.endswith(_SUFFIXES) or is_history
 
 
 def _leads_out(path: str, found: os.stat_result, top: str) -> bool:

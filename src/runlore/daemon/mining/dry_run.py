@@ -6,9 +6,9 @@ them is put together in the order of the files, so that it is the same however m
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 
 from runlore.daemon.mining.daily_tally import DailyTally
 from runlore.daemon.mining.findings import (
@@ -46,11 +46,21 @@ BUNDLE_FILES_MAX = 64
 TOGETHER = "(several sessions together)"
 
 
+# Reads sources from their beginnings, and answers in their order.
+ReadAll = Callable[[Sequence[TranscriptSource], Progress], list[tuple[TranscriptSource, SourceRead]]]
+
+
 def look_through(
-    sources: Sequence[TranscriptSource], *, workers: int | None = None, progress: Progress = ignore_progress
+    sources: Sequence[TranscriptSource],
+    *,
+    workers: int | None = None,
+    read_all: ReadAll | None = None,
+    progress: Progress = ignore_progress,
 ) -> LearnFindings:
-    """Read these sources and answer with what they show. `workers` are as many as there are cores."""
-    gathered = _gather(sources, _Gathered(sums=Totals()), workers=workers, progress=progress)
+    """Read these sources and answer with what they show. `read_all` is who reads: as many processes here as
+    there are cores, where neither it nor `workers` says otherwise."""
+    gathered = _Gathered(sums=Totals())
+    _gather(sources, gathered, read_all or partial(_read_all, workers=workers), progress)
     sessions = gathered.in_order()
     matches = gathered.matches(sessions)
     origins = origins_of(sessions.values())
@@ -63,25 +73,22 @@ def look_again(
     suggestions: Iterable[Suggestion],
     *,
     runs: frozenset[RunId],
+    read_all: ReadAll | None = None,
     progress: Progress = ignore_progress,
 ) -> LearnFindings:
     """What these sources tell of runs that a store has, beside what waits there. All others are neither
     counted nor quoted: what was forgotten, what was never stored."""
-    gathered = _gather(sources, _Gathered(sums=Totals(), only=runs), workers=None, progress=progress)
+    gathered = _Gathered(sums=Totals(), only=runs)
+    _gather(sources, gathered, read_all or partial(_read_all, workers=None), progress)
     return gathered.findings(tuple(suggestions), gathered.in_order())
 
 
 def _gather(
-    sources: Sequence[TranscriptSource],
-    gathered: "_Gathered",
-    *,
-    workers: int | None,
-    progress: Progress,
-) -> "_Gathered":
+    sources: Sequence[TranscriptSource], gathered: "_Gathered", read_all: ReadAll, progress: Progress
+) -> None:
     known = readable(sources, gathered.sums)
-    for source, read in _read_all(known, workers, progress):
+    for source, read in read_all(known, progress):
         gathered.add(source, read)
-    return gathered
 
 
 def examples_of(
@@ -112,6 +119,7 @@ class _Gathered:
     _earlier: dict[SessionId, tuple[OutsideRead, ...]] = field(default_factory=dict)
     # What a session shows, where one source tells all of it; None where several do.
     _matches: dict[SessionId, tuple[Match, ...] | None] = field(default_factory=dict)
+    _instructions: dict[str, tuple[Instructions, ...]] = field(default_factory=dict)
 
     def add(self, source: TranscriptSource, read: SourceRead) -> None:
         """Take what came of the next source. A run that an earlier one has told is not taken again."""
@@ -125,7 +133,11 @@ class _Gathered:
             self.sums.add_run(source, tally.session_id, tally.run_id)
         self.tally.add(tallies)
         taken = {tally.run_id for tally in tallies}
-        self.words += [words for words in read.words if words.run_id in taken]
+        said = (words for words in read.words if words.run_id in taken)
+        self.words += [
+            replace(words, persona_id=source.persona_id) if source.persona_id else words for words in said
+        ]
+        self._instructions |= read.instructions
         self.projects = read.projects | self.projects
         self.folders = read.folders | self.folders
         for session_id, latest in read.sessions.items():
@@ -173,7 +185,8 @@ class _Gathered:
 
     def instructions(self) -> Callable[[Suggestion], list[tuple[Instructions, ...]]]:
         """The instructions of the folders in which something was seen; each is read once."""
-        read = cache(read_instructions)
+        told = self._instructions
+        read = cache(lambda folder: told[folder] if folder in told else read_instructions(folder))
         return lambda seen: [
             read(folder)
             for folder in dict.fromkeys(self.folders.get(each.session_id, "") for each in seen.evidence)
@@ -207,7 +220,7 @@ class _Gathered:
 
 
 def _read_all(
-    sources: Sequence[TranscriptSource], workers: int | None, progress: Progress
+    sources: Sequence[TranscriptSource], progress: Progress, *, workers: int | None
 ) -> "list[tuple[TranscriptSource, SourceRead]]":
     total = sum(source.bytes for source in sources)
     if workers is None:

@@ -2,8 +2,8 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
 
@@ -110,7 +110,8 @@ class Example:
 
 @dataclass(frozen=True, kw_only=True)
 class RunWords:
-    """What the user of one run said. `number` is that of its input."""
+    """What the user of one run said. `number` is that of its input; `persona_id` says who that was, where it
+    was somebody else."""
 
     session_id: SessionId
     run_id: RunId
@@ -120,6 +121,7 @@ class RunWords:
     started_at: datetime | None
     ended_at: datetime | None
     said: tuple[UserMessage, ...]
+    persona_id: str = ""
 
     @property
     def request(self) -> UserMessage | None:
@@ -139,6 +141,20 @@ class UserWords:
     projects: Mapping[SessionId, str] = field(default_factory=dict)
     folders: Mapping[SessionId, str] = field(default_factory=dict)
     instructions: tuple[Match, ...] = ()
+
+    def by_persona(self) -> Iterator[tuple[str, "UserWords"]]:
+        """What each persona said, by itself: nobody's words count for somebody else's."""
+        personas = dict.fromkeys(run.persona_id for run in self.runs)
+        if len(personas) <= 1:
+            yield next(iter(personas), ""), self
+            return
+        for persona_id in personas:
+            runs = tuple(run for run in self.runs if run.persona_id == persona_id)
+            sessions = {run.session_id for run in runs}
+            asked = tuple(
+                match for match in self.instructions if match.occurrences[-1].session_id in sessions
+            )
+            yield persona_id, replace(self, runs=runs, instructions=asked)
 
     @cached_property
     def project_names(self) -> Mapping[str, str]:

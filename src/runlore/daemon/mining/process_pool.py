@@ -54,7 +54,7 @@ class _Done(Generic[DoneT]):
 
 
 @dataclass(frozen=True)
-class _Failed:
+class TaskFailure:
     """An error on its way: one of ours takes its code with it, which an exception that is sent loses."""
 
     place: int
@@ -64,7 +64,7 @@ class _Failed:
     hint: str = ""
 
     @classmethod
-    def of(cls, place: int, error: Exception) -> "_Failed":
+    def of(cls, place: int, error: Exception) -> "TaskFailure":
         if isinstance(error, RunloreError):
             return cls(place, error.sentence, type(error), error.code, error.hint)
         return cls(place, _error_name(error))
@@ -225,7 +225,7 @@ class _Sharing(Generic[JobT, DoneT]):
         if isinstance(message, _At):
             worker.at = message.place
             self._progress(message.place, message.done)
-        elif isinstance(message, _Failed):
+        elif isinstance(message, TaskFailure):
             raise message.error(self._tasks[message.place].name)
         elif isinstance(message, _Done):
             worker.places.remove(message.place)
@@ -324,7 +324,7 @@ def _bundle_done(work: "Work[JobT, DoneT]", pipe: Connection) -> bool:
             result = work(job, partial(_tell, pipe, place))
         except Exception as error:
             # It is raised again where it can be told: there is nobody here who could be told.
-            pipe.send(_Failed.of(place, error))
+            pipe.send(TaskFailure.of(place, error))
             return False
         pipe.send(_Done(place, result))
     return True

@@ -6,7 +6,7 @@ lasts, what comes back in several sessions. What stands already, or was turned d
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -83,6 +83,10 @@ class StoredBefore:
             return known.binding
         return binding_of_project(heard.projects.get(session_id, ""), self.persona_id)
 
+    def of_persona(self, persona_id: str) -> "StoredBefore":
+        """The same for somebody else than whose store it is."""
+        return replace(self, persona_id=PersonaId(persona_id)) if persona_id else self
+
     def is_left_out(self, run_id: RunId, session_id: SessionId) -> bool:
         """Whether nothing is learned of a run: it was forgotten, or its session takes no more."""
         run, session = self.runs.get(run_id), self.sessions.get(session_id)
@@ -97,6 +101,14 @@ def proposed_statements(heard: UserWords, before: StoredBefore, now: datetime) -
     """The candidates that would be made, those that are shown first before the others."""
     if before.is_paused:
         return ()
+    return _sort_by_rank(
+        each
+        for persona_id, words in heard.by_persona()
+        for each in _propose(words, before.of_persona(persona_id), now)
+    )
+
+
+def _propose(heard: UserWords, before: StoredBefore, now: datetime) -> list[Record]:
     made = _Made(heard=heard, before=before, now=now)
     for match in heard.instructions:
         made.add_instruction(match)
@@ -105,7 +117,7 @@ def proposed_statements(heard: UserWords, before: StoredBefore, now: datetime) -
             made.add_labels(run)
             made.add_own_words(run)
     made.add_recurring()
-    return _sort_by_rank(made.new)
+    return made.new
 
 
 def waiting_statements(operations: ops.Operations) -> tuple[Record, ...]:

@@ -3,8 +3,11 @@
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+import orjson
 
 from runlore.daemon.calls.working_folders import Bindings, proposal_of, working_folder
 from runlore.daemon.mining.daily_tally import RunTally, tally_of
@@ -16,16 +19,22 @@ from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.runs.transcript import (
+    START,
     KnownFolder,
+    Position,
     ReadCounts,
     SkipReason,
     ToldRun,
     TranscriptSource,
     mishap,
 )
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.session import SessionId
 from runlore.domain.statements.user_messages import list_user_messages
 from runlore.ports.transcripts import Transcripts
+
+if TYPE_CHECKING:
+    from runlore.domain.suggesting.already_documented import Instructions
 
 
 @contextmanager
@@ -43,6 +52,10 @@ def isolate_errors(note: Callable[[str], None]) -> Iterator[None]:
         note(mishap(error))
 
 
+# A batch is one transaction and one request; a run that is larger alone goes alone.
+BATCH_BYTES = 2 * 1024**2
+BATCH_EVENTS = 1_000
+BATCH_RUNS = 100
 # How often is told how far a source has been read.
 _TOLD_EVERY_BYTES = 1024**2
 
@@ -66,6 +79,8 @@ class SourceRead:
     # The project and the folder of each session, as its first run tells them.
     projects: dict[SessionId, str] = field(default_factory=dict)
     folders: dict[SessionId, str] = field(default_factory=dict)
+    # What agents are told in folders of another machine.
+    instructions: dict[str, "tuple[Instructions, ...]"] = field(default_factory=dict)
 
     def keep(self, run: ToldRun, mined: MinedRun) -> None:
         """Take one run."""
@@ -180,3 +195,80 @@ def look_up_folder(path: str, bound: Bindings = lambda _folder_id: None) -> Know
     except Invalid as error:
         return KnownFolder(capture=error.code == "session.folder")
     return KnownFolder(path=folder.path, project=folder.project, project_name=folder.name, capture=captures)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunBatch:
+    """Runs of a source in their order, as they are stored; `after` is the position behind them. Others are
+    `unfinished`, or `refused` by their folder. `problem` is where reading went wrong: nothing follows."""
+
+    runs: tuple[ToldRun, ...] = ()
+    after: Position = START
+    unfinished: int = 0
+    refused: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceBatches:
+    """What a source tells, and what is counted while it is read."""
+
+    source: TranscriptSource
+    counts: ReadCounts
+    batches: Iterator[RunBatch]
+
+
+def read_batches(
+    transcripts: Transcripts,
+    source: TranscriptSource,
+    start: Position,
+    *,
+    folders: FolderCache,
+    counts: ReadCounts,
+) -> Iterator[RunBatch]:
+    """Read a source on from a position. Each run has what is known of its folder here."""
+    for batch in _batches(transcripts.read(source, counts, start)):
+        whole = [run for run in batch if run.is_whole]
+        allowed = [placed for run in whole if (placed := _assign_folder(run, folders)) is not None]
+        yield RunBatch(
+            runs=tuple(allowed),
+            after=whole[-1].after if whole else START,
+            unfinished=len(batch) - len(whole),
+            refused=len(whole) - len(allowed),
+        )
+
+
+def _assign_folder(run: ToldRun, folders: FolderCache) -> ToldRun | None:
+    """The run with what is known of its folder here; None where the folder says no."""
+    folder = folders.of(run.folder)
+    if not folder.capture:
+        return None
+    return replace(
+        run, project=folder.project, project_name=folder.project_name, project_folder=folder.path or ""
+    )
+
+
+def _batches(runs: Iterator[ToldRun]) -> Iterator[list[ToldRun]]:
+    """Runs in batches of a bounded size, in order."""
+    batch: list[ToldRun] = []
+    size = events = 0
+    for run in runs:
+        run_size = _size(run)
+        is_full = size + run_size > BATCH_BYTES or events + len(run.events) > BATCH_EVENTS
+        if batch and (is_full or len(batch) >= BATCH_RUNS):
+            yield batch
+            batch, size, events = [], 0, 0
+        batch.append(run)
+        size += run_size
+        events += len(run.events)
+    if batch:
+        yield batch
+
+
+def _size(run: ToldRun) -> int:
+    """How many bytes a run takes on its way; what cannot be sent as it is takes about as many as it shows."""
+    plain = serialize(run)
+    try:
+        return len(orjson.dumps(plain, default=dict))
+    except TypeError:
+        return len(repr(plain))

@@ -8,26 +8,30 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-import orjson
-
 from runlore.daemon.mining.findings import ReadingSummary, Totals, readable
-from runlore.daemon.mining.source_reader import FolderCache, isolate_errors, look_up_folder
+from runlore.daemon.mining.source_reader import (
+    FolderCache,
+    RunBatch,
+    SourceBatches,
+    isolate_errors,
+    look_up_folder,
+    read_batches,
+)
 from runlore.domain import limits
 from runlore.domain.run import MemoryState, RunId
-from runlore.domain.runs.transcript import START, Position, ReadCounts, SkipReason, ToldRun, TranscriptSource
-from runlore.domain.serialization.codec import serialize
+from runlore.domain.runs.transcript import START, Position, ReadCounts, SkipReason, TranscriptSource
+from runlore.domain.session import PersonaId
 from runlore.ports.operations import Operations, Progress, RunsRequest, ignore_progress
 from runlore.ports.operations.skills import RunsToImport, SkillOperations
 from runlore.ports.transcripts import Transcripts
 
-# A batch is one transaction and one request; a run that is larger alone goes alone.
-BATCH_BYTES = 2 * 1024**2
-BATCH_EVENTS = 1_000
-BATCH_RUNS = 100
+# What reads sources, each on from a position, in their order.
+ReadSources = Callable[[Sequence[tuple[TranscriptSource, Position]]], Iterator[SourceBatches]]
+
 _POSITIONS_PER_CALL = 500
 
 
@@ -54,28 +58,39 @@ def store(
     transcripts: Transcripts,
     sources: Sequence[TranscriptSource],
     *,
+    read: ReadSources | None = None,
     progress: Progress = ignore_progress,
 ) -> Stored:
-    """Read what is new, and send it."""
+    """Read what is new, and send it. `read` is who reads: this process, where nobody is named."""
     sums = Totals()
     sending = _BatchSender(operations=operations)
     known = readable(sources, sums)
     positions = _positions(operations, known)
-    unchanged, done, total = 0, 0, sum(source.bytes for source in known)
-    for source in known:
-        position = positions.get(source_digest(source), START)
-        if position != START and not transcripts.is_unread(source, position):
-            unchanged += 1
-        else:
-            report = _told_of(source, done, total, progress=progress)
-            counts = ReadCounts()
-            reading = _Reading(source=source, runs=transcripts.read(source, counts, position), counts=counts)
-            with isolate_errors(partial(sums.add_unread, source)):
-                _read_on(reading, sums=sums, sending=sending, progress=report)
-            sums.add(source, counts)
+    starts = [(source, positions.get(source_digest(source), START)) for source in known]
+    new = [
+        (source, start) for source, start in starts if start == START or transcripts.is_unread(source, start)
+    ]
+    total = sum(source.bytes for source in known)
+    done = total - sum(source.bytes for source, _start in new)
+    for batches in (read or partial(_read_here, transcripts))(new):
+        source = batches.source
+        report = _told_of(source, done, total, progress=progress)
+        with isolate_errors(partial(sums.add_unread, source)):
+            _send_on(batches, sums=sums, sending=sending, progress=report)
+        sums.add(source, batches.counts)
         done += source.bytes
         progress(done, total)
-    return sending.answer(sums.reading(), unchanged=unchanged)
+    return sending.answer(sums.reading(), unchanged=len(known) - len(new))
+
+
+def _read_here(
+    transcripts: Transcripts, sources: Sequence[tuple[TranscriptSource, Position]]
+) -> Iterator[SourceBatches]:
+    folders = FolderCache(look_up_folder)
+    for source, start in sources:
+        counts = ReadCounts()
+        batches = read_batches(transcripts, source, start, folders=folders, counts=counts)
+        yield SourceBatches(source=source, counts=counts, batches=batches)
 
 
 def unread_sources(
@@ -100,7 +115,8 @@ def _told_of(
 
 def source_digest(source: TranscriptSource) -> str:
     """What the store knows a source by: it tells nothing of the path, and is the same each time."""
-    place = f"{os.path.realpath(source.path)}\x00{source.part}"
+    path = source.path if source.is_elsewhere else os.path.realpath(source.path)
+    place = f"{path}\x00{source.part}"
     return hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()
 
 
@@ -109,17 +125,21 @@ class _BatchSender:
     """Sends batches, and adds up what became of them."""
 
     operations: SkillOperations
-    folders: FolderCache = field(default_factory=lambda: FolderCache(look_up_folder))
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     held: set[str] = field(default_factory=set)
     settles_at: datetime | None = None
 
-    def send(self, source: str, runs: Sequence[ToldRun], after: Position) -> None:
+    def send(self, source: str, persona_id: str, batch: RunBatch) -> None:
         """Send runs, with the position behind them; not where some before them were kept back, as they are
         while capture is paused: those are told again another time."""
-        position = None if source in self.held else after
-        answer = self.operations.import_runs(RunsToImport(source=source, runs=tuple(runs), position=position))
+        request = RunsToImport(
+            source=source,
+            runs=batch.runs,
+            position=None if source in self.held else batch.after,
+            persona_id=PersonaId(persona_id) if persona_id else None,
+        )
+        answer = self.operations.import_runs(request)
         if answer.reasons.get(SkipReason.PAUSED):
             self.held.add(source)
         self.counts.update({name: getattr(answer, name) for name in _COUNTED})
@@ -156,71 +176,26 @@ def _positions(operations: SkillOperations, sources: Sequence[TranscriptSource])
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Reading:
-    """A source with its new runs, and what is counted while they are read."""
-
-    source: TranscriptSource
-    runs: Iterator[ToldRun]
-    counts: ReadCounts
-
-
-def _read_on(
-    reading: _Reading, *, sums: Totals, sending: _BatchSender, progress: Callable[[int], None]
+def _send_on(
+    told: SourceBatches, *, sums: Totals, sending: _BatchSender, progress: Callable[[int], None]
 ) -> None:
-    source, counts = reading.source, reading.counts
+    source, counts = told.source, told.counts
     digest = source_digest(source)
-    for batch in _batches(reading.runs):
-        whole = [run for run in batch if run.is_whole]
-        allowed = [placed for run in whole if (placed := _assign_folder(run, sending.folders)) is not None]
-        for run in allowed:
+    for batch in told.batches:
+        for run in batch.runs:
             sums.add_run(source, run.session_id, run.run_id)
-        if len(whole) < len(batch):
-            sending.leave(SkipReason.UNFINISHED, len(batch) - len(whole))
+        if batch.unfinished:
+            sending.leave(SkipReason.UNFINISHED, batch.unfinished)
             sending.settles_at = max(filter(None, (sending.settles_at, source.settles_at)))
         # Where people said no nothing is sent at all: who stores it may not see what they said.
-        sending.leave(SkipReason.FOLDER, len(whole) - len(allowed))
-        if allowed:
-            sending.send(digest, allowed, whole[-1].after)
+        sending.leave(SkipReason.FOLDER, batch.refused)
+        if batch.runs:
+            sending.send(digest, source.persona_id, batch)
+        if batch.problem:
+            sums.add_unread(source, batch.problem)
         progress(counts.bytes)
     if counts.after is not None:
         sending.note(digest, counts.after)
-
-
-def _assign_folder(run: ToldRun, folders: FolderCache) -> ToldRun | None:
-    """The run with what is known of its folder here; None where the folder says no."""
-    folder = folders.of(run.folder)
-    if not folder.capture:
-        return None
-    return replace(
-        run, project=folder.project, project_name=folder.project_name, project_folder=folder.path or ""
-    )
-
-
-def _batches(runs: Iterator[ToldRun]) -> Iterator[list[ToldRun]]:
-    """Runs in batches of a bounded size, in order."""
-    batch: list[ToldRun] = []
-    size = events = 0
-    for run in runs:
-        run_size = _size(run)
-        is_full = size + run_size > BATCH_BYTES or events + len(run.events) > BATCH_EVENTS
-        if batch and (is_full or len(batch) >= BATCH_RUNS):
-            yield batch
-            batch, size, events = [], 0, 0
-        batch.append(run)
-        size += run_size
-        events += len(run.events)
-    if batch:
-        yield batch
-
-
-def _size(run: ToldRun) -> int:
-    """How many bytes a run takes on its way; what cannot be sent as it is takes about as many as it shows."""
-    plain = serialize(run)
-    try:
-        return len(orjson.dumps(plain, default=dict))
-    except TypeError:
-        return len(repr(plain))
 
 
 def imported_runs(operations: Operations) -> frozenset[RunId]:

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from runlore.daemon.mining.local_transcripts import local_transcripts
+from runlore.daemon.mining.local_transcripts import AllTranscripts
 from runlore.daemon.mining.process_pool import ReportProgress
 from runlore.daemon.mining.source_reader import FolderCache, SourceRead, look_up_folder, read_source
 from runlore.domain.runs.transcript import TranscriptSource
@@ -17,4 +17,4 @@ def read_here(source: TranscriptSource, progress: ReportProgress) -> SourceRead:
 
 @cache
 def _own() -> tuple[Transcripts, FolderCache]:
-    return local_transcripts(), FolderCache(look_up_folder)
+    return AllTranscripts(), FolderCache(look_up_folder)

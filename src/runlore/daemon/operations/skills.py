@@ -56,9 +56,10 @@ class SkillActs(ForgetActs):
             check_transcript_run(run)
         if request.position is not None:
             check_position("position", request.position)
-        importing = Importing(
-            remembering=remembering(self.parts), caller=self.caller, holder=self.parts.process_id
+        whose = (
+            self.caller if request.persona_id is None else replace(self.caller, persona_id=request.persona_id)
         )
+        importing = Importing(remembering=remembering(self.parts), caller=whose, holder=self.parts.process_id)
         with self.parts.store.snapshot() as snapshot:
             bound = partial(find_binding, snapshot)
             folders = {

@@ -39,7 +39,7 @@ SETTLED_AFTER = timedelta(hours=1)
 class TranscriptSource:
     """One thing to read: a file, or one session of a database. `agent` is None where no reader knows it;
     then `problem` says why, and `looks_like` which agent it may be of. `is_ended` is known from its agent:
-    its last run is done."""
+    its last run is done. Where the transcript is somebody else's, `persona_id` says whose."""
 
     path: str
     agent: TranscriptAgent | None
@@ -49,6 +49,12 @@ class TranscriptSource:
     problem: str = ""
     looks_like: str = ""
     is_ended: bool = False
+    persona_id: str = ""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it does not lie in a file here: then its path is an address."""
+        return "://" in self.path
 
     @property
     def settles_at(self) -> datetime:

@@ -10,6 +10,7 @@ from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.runs.transcript import Position, ToldRun
+from runlore.domain.session import PersonaId
 from runlore.domain.skill import SuggestionId
 from runlore.domain.suggestion import StoredSuggestion, SuggestionState
 from runlore.ports.operations.declaration import OPERATORS, OVERSEERS, Operation
@@ -29,6 +30,7 @@ class RunsToImport:
     position: Annotated[Position | None, About("How far the source has been read with the last of them.")] = (
         None
     )
+    persona_id: Annotated[PersonaId | None, About("Whose runs they are, where not the caller's.")] = None
     idempotency_key: str | None = None
 
 
