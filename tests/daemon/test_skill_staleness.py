@@ -8,13 +8,17 @@ import pytest
 from runlore.agents.tools.skills import fence_skill
 from runlore.daemon.agent.run_opening import _skill_line
 from runlore.daemon.skills.mounting import MountFollower, MountManager, usable_skills
+from runlore.domain.agent.conversation import ToolCall
 from runlore.domain.record import Record
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.domain.skill import SkillOrigin
+from runlore.domain.skill import Skill, SkillOrigin
 from runlore.flow.skills.library import render_skill
 from runlore.mcp.tools import BY_NAME
 from runlore.ports import operations as ops
+from runlore.ports.runner import ToolOutcome
+from runlore.ports.stopping import Stop
+from tests.agents.tools.tooling import given, tool, use
 from tests.builders import fact
 from tests.daemon.test_folder_staleness import PROJECT, Repository, bind, look
 from tests.flow.learnings import TALK, learn
@@ -67,7 +71,18 @@ def ways_given(world: World) -> dict[str, str]:
         "opened": render_skill(opened),
         "the own agent's": fence_skill(opened),
         "the own agent's prompt": _skill_line(matched.skill),
+        "what its tool gives": _given_by_its_tool(world),
     }
+
+
+def _given_by_its_tool(world: World) -> str:
+    """What the own agent reads, or for a promoted skill the arguments of the child that works by it."""
+
+    def fork(_skill: Skill, arguments: str, _call: ToolCall, _stop: Stop) -> ToolOutcome:
+        return ToolOutcome(output=arguments)
+
+    opening = tool("use_skill", given(world, fork=fork))
+    return use(opening, {"name": NAME, "arguments": "to staging"}).output
 
 
 @pytest.mark.parametrize("made", [promoted_skill, saved_skill, written_skill])
@@ -161,13 +176,18 @@ def test_two_folders_of_a_project_do_not_take_back_what_the_other_says(
     world: World, repository: Repository, tmp_path: Path
 ) -> None:
     second = Repository(tmp_path / "work" / "site")
-    second.commit(index="A page\n")
+    second.commit(pages__first="A page\n")
     bind(world, second, session_id=SessionId("site"))
     scope = Scope(ScopeKind.PROJECT, PROJECT)
-    learning = learn(world, fact("The API is told in docs/api", scope=scope, created_at=world.clock.now()))
+    # One of each, so that it is no matter which folder is looked at last.
+    learnings = [
+        learn(world, fact(text, scope=scope, created_at=world.clock.now()))
+        for text in ("The API is told in docs/api", "The site begins with pages/first")
+    ]
     look(world)
     repository.commit(docs__api=None)
-    assert len(look(world)) == 1
-    history = world.operator.history(learning.record_id)
-    assert len(look(world)) == 1
-    assert world.operator.history(learning.record_id) == history
+    second.commit(pages__first=None)
+    assert len(look(world)) == 2
+    histories = [world.operator.history(each.record_id) for each in learnings]
+    assert len(look(world)) == 2
+    assert [world.operator.history(each.record_id) for each in learnings] == histories

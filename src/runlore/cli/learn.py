@@ -286,11 +286,14 @@ def _store_and_suggest(
         if options.report is None:
             return stored, answer, queue, new, None, read
         runs = imported_runs(operations)
+        change = operations.repeats(ops.RepeatsRequest(limit=1)).change
     with progress_bar("Writing the report", hidden=call.as_json) as progress:
         suggestions = [each.suggestion for each in queue.waiting]
         read_all = None if readers is None else readers.read_all
         again = look_again(sources, suggestions, runs=runs, read_all=read_all, progress=progress)
-        findings = replace(again, statements=statements)
+        findings = replace(
+            again, statements=statements, learning_began_at=None if change is None else change.began_at
+        )
     return stored, answer, queue, new, _write_report(options, findings, is_stored=True), read
 
 

@@ -77,6 +77,39 @@ def cancel_run(run_id: options.RunArgument) -> None:
     """Stop a run that Runlore works."""
 
 
+@command(run_group, "finish")
+@asks(lambda view: say(f"Run {view.run.run_id} is {view.run.status.value}"))
+def finish_run(
+    run_id: options.RunArgument,
+    *,
+    status: Annotated[
+        RunStatus,
+        option(
+            "--status STATUS",
+            "How it ended: completed, failed, interrupted or cancelled.",
+            options.one_of(RunStatus, "run status"),
+        ),
+    ] = RunStatus.COMPLETED,
+    outcome: Annotated[
+        SaidOutcome | None,
+        option(
+            "--outcome good|bad",
+            "How it went, if you can say; then only that counts.",
+            options.one_of(SaidOutcome, "outcome"),
+        ),
+    ] = None,
+    error: Annotated[str, option("--error TEXT", "What went wrong.")] = "",
+    summarise_scratch: Annotated[
+        bool, option("--summarise-scratch", "Keep its notes as one episode.")
+    ] = False,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """End a run that your program works itself.
+
+    A run that Runlore works is ended by `cancel`.
+    """
+
+
 @command(run_group, "outcome")
 @asks(lambda answer: say(f"Run {answer.run_id} went {answer.outcome}, as you say."))
 def say_outcome(

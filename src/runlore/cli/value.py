@@ -51,6 +51,8 @@ def _show_repeats(answer: ops.RepeatsAnswer) -> None:
             for each in latest
         ],
     )
+    if answer.change is not None:
+        say(answer.change.sentence)
 
 
 def _show(answer: ops.ValueAnswer) -> None:

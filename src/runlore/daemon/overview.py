@@ -26,7 +26,7 @@ from runlore.ports.store import Collections
 Plain: TypeAlias = dict[str, JsonValue]
 
 MAINTENANCE_NOTE = "run_memory.maintenance"
-REPEATS_NOTE = "repeats.counted"
+REPEATS_NOTE = "repeats.rates"
 RUN_MEMORY_COUNTERS = (
     "stored_total",
     "injected_total",
@@ -136,9 +136,9 @@ def _retention(collections: Collections) -> Plain:
 
 
 def _repeats(collections: Collections) -> JsonValue:
-    """By month, how many requests said something again, as the daily look has counted them."""
+    """How many requests said something again, as the daily look has counted them."""
     noted = collections.counters.note(REPEATS_NOTE)
-    return [] if noted is None else orjson.loads(noted)
+    return {"rates": [], "change": None} if noted is None else orjson.loads(noted)
 
 
 def _models(collections: Collections, models: Models, now: datetime) -> Plain:

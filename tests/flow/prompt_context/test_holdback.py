@@ -1,5 +1,7 @@
 """Hold-back: each learning is left out of a share of runs, and what comes of that can be looked at."""
 
+from dataclasses import replace
+
 import pytest
 
 import runlore
@@ -10,10 +12,12 @@ from runlore.domain.prompts.projection import Receipt
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.scope import WORKSPACE
-from runlore.domain.session import SessionId
+from runlore.domain.serialization.codec import serialize
+from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.worth.effect import Worth
 from runlore.domain.worth.holdback import is_held_back
-from runlore.domain.worth.outcome import SaidOutcome
+from runlore.domain.worth.outcome import RunOutcome, SaidOutcome
+from runlore.domain.worth.repeats import RateChange
 from runlore.flow.outcomes import propose_by_worth, settle_outcomes
 from runlore.ports import operations as ops
 from tests.builders import preference
@@ -157,11 +161,29 @@ def test_how_often_something_was_said_again_is_counted_daily_and_shown_in_status
         run = world.operator.open_run(ops.NewRun(session_id=session_id, request=words)).run
         world.operator.finish_run(ops.RunEnd(run_id=run.run_id, status=RunStatus.COMPLETED))
         world.clock.advance(seconds=300)
-    assert world.operator.status().sections["repeats"] == []
+    assert world.operator.status().sections["repeats"] == {"rates": [], "change": None}
     enforce_policies(world.parts, source="an hour has passed")
-    month = f"{world.clock.now():%Y-%m}"
-    counted = [{"month": month, "requests": 2, "repeated": 1}]
-    assert world.operator.status().sections["repeats"] == counted
+    rate = {"month": f"{world.clock.now():%Y-%m}", "requests": 2, "repeated": 1}
+    assert world.operator.status().sections["repeats"] == {"rates": [rate], "change": None}
+
+    # The first learning, and one more request, of somebody else.
+    began_at = world.clock.now()
+    learn(world, "The invoice import reads its files from inbox/invoices")
+    world.clock.advance(days=2)
+    learn(world, "The invoice import reads its files at night")
+    world.operator.put_persona(ops.PersonaChange(persona_id=PersonaId("ada")))
+    world.operator.create_session(ops.NewSession(session_id=SessionId("hers"), persona_id=PersonaId("ada")))
+    run = world.operator.open_run(ops.NewRun(session_id=SessionId("hers"), request=ASKED)).run
+    world.operator.finish_run(ops.RunEnd(run_id=run.run_id, status=RunStatus.COMPLETED))
+    world.clock.advance(days=2)
+    enforce_policies(world.parts, source="an hour has passed")
+    change = RateChange(began_at=began_at, requests_before=2, repeated_before=1, requests_after=1)
+    assert world.operator.status().sections["repeats"] == {
+        "rates": [{**rate, "requests": 3}],
+        "change": serialize(change),
+    }
+    own = world.operator.repeats(ops.RepeatsRequest()).change
+    assert own == replace(change, requests_after=0), "each persona has a rate of its own"
 
 
 @pytest.mark.req("VAL-3")
@@ -198,6 +220,8 @@ def test_how_a_run_went_is_read_off_its_journal_and_what_followed(world: World) 
         trials = [each for each in snapshot.outcomes.trials() if each.source_id == learned.record_id]
     # Corrected 20, asked again 30, one of two calls failed 10; the second run was given nothing of this.
     assert [(trial.points, trial.used) for trial in trials] == [(40, True), (100, False)]
+    signs = {"asked_again": 30, "corrected": 20, "failed_calls": 10}
+    assert world.operator.get_run(RunId("run-1")).outcome == RunOutcome(points=40, signs=signs)
 
 
 @pytest.mark.req("VAL-3", "INT-4")
@@ -214,6 +238,7 @@ def test_a_program_says_how_its_run_went_and_only_that_counts(world: World) -> N
     with world.parts.store.snapshot() as snapshot:
         trials = [each for each in snapshot.outcomes.trials() if each.source_id == learned.record_id]
     assert [trial.points for trial in trials] == [100, 0]
+    assert world.operator.get_run(run.run_id).outcome == RunOutcome(points=0, said=SaidOutcome.BAD)
 
 
 @pytest.mark.req("VAL-3", "LRN-12")

@@ -432,3 +432,51 @@ UNLABELLED = """() => {
     ...fields.filter((e) => !e.labels.length),
   ].map((e) => e.outerHTML.slice(0, 100));
 }"""
+
+
+@pytest.mark.req("VAL-1")
+def test_a_line_marks_when_learning_began(chromium: Browser, tmp_path: Path) -> None:
+    day = timedelta(days=1)
+    words = [
+        RunWords(
+            session_id=SessionId(f"s{number}"),
+            run_id=RunId(f"r{number}"),
+            agent="codex",
+            number=0,
+            status=RunStatus.COMPLETED,
+            started_at=MADE_AT + number * day,
+            ended_at=None,
+            said=(
+                UserMessage(
+                    session_id=SessionId(f"s{number}"),
+                    run_id=RunId(f"r{number}"),
+                    event_number=0,
+                    text=text,
+                ),
+            ),
+        )
+        for number, text in enumerate(
+            ("Please always make small commits", "Again: small commits please", "Go on")
+        )
+    ]
+    heard = replace(findings(), heard=UserWords(runs=tuple(words)))
+    for began_at, lines in ((None, 0), (MADE_AT + 2 * day, 1), (MADE_AT - 900 * day, 0)):
+        path = tmp_path / "report.html"
+        told = replace(heard, learning_began_at=began_at)
+        path.write_text(page(told, made_at=MADE_AT, is_stored=True), encoding="utf-8")
+        shown, noted = opened(chromium, path)
+        assert noted == []
+        marks = shown.locator("line.mark")
+        assert marks.count() == lines
+        if lines:
+            sentence = "Said again: 1 of 2 requests (50 of 100) before, 0 of 1 request (0 of 100) after."
+            assert sentence in shown.inner_text("main")
+            # Between the last bar before that day and the first one from it on.
+            bars = shown.locator("figure:has(line.mark) rect.c0, figure:has(line.mark) rect.c2")
+            places = [
+                float(str(bars.nth(n).get_attribute("x")))
+                for n in range(bars.count())
+                if bars.nth(n).get_attribute("x")
+            ]
+            at = float(str(marks.get_attribute("x1")))
+            assert sorted(place > at for place in places) == [False, False, True]

@@ -77,6 +77,18 @@ def test_the_status_says_in_a_few_lines_what_needs_somebody(embedded: Runlore) -
     ], "a summary of a run is nothing that waits"
 
 
+CHANGE = {
+    "began_at": "2026-05-04T08:00:00Z",
+    "requests_before": 12,
+    "repeated_before": 3,
+    "requests_after": 0,
+    "repeated_after": 0,
+}
+CHANGED = (
+    "Learning began on 2026-05-04. Said again: 3 of 12 requests (25 of 100) before, 0 of 0 requests after."
+)
+
+
 @pytest.mark.req("SUR-12", "VAL-1")
 @pytest.mark.parametrize(
     ("counted", "told"),
@@ -101,14 +113,15 @@ def test_the_status_tells_what_was_said_again_in_words_and_only_where_something_
         operations_of(embedded) as operations,
         operations.parts.store.transaction() as tx,  # type: ignore[attr-defined]
     ):
-        tx.counters.set_note(REPEATS_NOTE, json.dumps(rates))
+        tx.counters.set_note(REPEATS_NOTE, json.dumps({"rates": rates, "change": CHANGE}))
 
     short, whole = embedded.text("status"), embedded.text("status", "--all")
 
     line = f"Said again: {told}: `runlore repeats`.\n" if told else ""
     for shown in (short, whole):
-        assert "".join(re.findall(r"Said again.*\n", shown)) == line
-        assert "2026-0" not in shown
+        assert "".join(re.findall(r"^Said again.*\n", shown, re.MULTILINE)) == line
+        assert (CHANGED in " ".join(shown.split())) is bool(line)
+        assert "2026-0" not in shown.replace("on 2026-05-04", "")
     assert "WAITING  IN USE  REPLACED  REMOVED" in whole
     assert "CONSTRAINED" not in whole
 

@@ -1,12 +1,14 @@
 """Sessions, personas and runs on the command line: made, bound, listed, read, ended and forgotten."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
+from runlore.flow.outcomes import settle_outcomes
 from runlore.ports import operations as ops
 from tests.surfaces.cli.test_forgetting import at_a_terminal
 from tests.surfaces.command_line import Runlore
@@ -340,3 +342,28 @@ def test_what_a_project_file_says_without_meaning_anything_is_told_by_each_that_
         assert "has keys that mean nothing: 'colour'" in " ".join(
             embedded.run(*words, str(folder)).err.split()
         )
+
+
+@pytest.mark.req("VAL-3", "INT-4")
+def test_a_program_ends_its_run_and_says_how_it_went(talking: Runlore) -> None:
+    for name in ("first", "second", "third"):
+        report(talking, name, "Mend the build", status=None, context=True)
+    assert "counts a day after it has ended" in talking.text("session", "run", "show", "first")
+
+    ended = talking.json("session", "run", "finish", "first", "--outcome", "bad", "--error", "no compiler")
+    assert (ended["status"], ended["error"]) == ("completed", "no compiler")
+    shown = talking.text("session", "run", "show", "first")
+    assert re.search(r"outcome +bad, as somebody said\n", shown)
+    told = talking.text("session", "run", "finish", "second", "--status", "failed")
+    assert told == "Run second is failed\n"
+    # The same again, as after a lost answer; and what is no outcome.
+    assert talking.text("session", "run", "finish", "second", "--status", "failed") == told
+    refused = talking.fails("session", "run", "finish", "third", "--outcome", "great")
+    assert "good, bad" in str(refused)
+
+    with operations_of(talking) as operations:
+        parts = operations.parts  # type: ignore[attr-defined]
+        assert settle_outcomes(parts.store, parts.clock.now() + timedelta(days=2), limit=9) == 2
+    assert "as somebody said" in talking.text("session", "run", "show", "first")
+    assert "40 of 100 points: status -60" in talking.text("session", "run", "show", "second")
+    assert talking.json("session", "run", "show", "second")["outcome"]["signs"] == {"status": 60}

@@ -203,7 +203,7 @@ def _plots(findings: LearnFindings, repeats: Repeats) -> Markup:
                     ),
                 ],
             ),
-            _repeats_plot(repeats) if repeats.items else NOTHING,
+            _repeats_plot(repeats, findings.learning_began_at) if repeats.items else NOTHING,
             element(
                 "div",
                 beside(
@@ -226,7 +226,7 @@ def _plots(findings: LearnFindings, repeats: Repeats) -> Markup:
     )
 
 
-def _repeats_plot(repeats: Repeats) -> Markup:
+def _repeats_plot(repeats: Repeats, began_at: datetime | None) -> Markup:
     again: Counter[date] = Counter()
     new: Counter[date] = Counter()
     for run_id, at in repeats.opened_at.items():
@@ -238,6 +238,7 @@ def _repeats_plot(repeats: Repeats) -> Markup:
             Series(name="said again", colour="c2", counts=again),
             Series(name="new", colour="c0", counts=new),
         ],
+        mark=None if began_at is None else (began_at.date(), repeats.rate_change(began_at).sentence),
     )
 
 

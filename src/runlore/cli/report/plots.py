@@ -67,7 +67,10 @@ class _Bins:
         return self.first + timedelta(days=min(number * self.step_days, (date.max - self.first).days))
 
 
-def over_time(title: str, note: str, series: Sequence[Series]) -> Markup:
+def over_time(
+    title: str, note: str, series: Sequence[Series], *, mark: tuple[date, str] | None = None
+) -> Markup:
+    """Bars for each step of time; `mark` is a day that gets a line, and what that says."""
     days = [day for each in series for day in each.counts]
     if not days:
         return _figure(title, note, element("p", text("Nothing has a time here."), class_="none"))
@@ -78,14 +81,15 @@ def over_time(title: str, note: str, series: Sequence[Series]) -> Markup:
     plot = element(
         "div",
         element("div", element("span", text(f"{top:,}")), element("span", text("0")), class_="y"),
-        _svg(title, series, columns, bins=bins, top=top),
+        _svg(title, series, columns, bins=bins, top=top, mark=mark),
         element("div", *_marks(bins), class_="x"),
         class_="plot",
     )
     legend = _legend(series) if len(series) > 1 else NOTHING
     step = text(f"Each bar is {bins.step_name}.")
     table = _as_table(series, columns, bins)
-    return _figure(title, note, join_markup(plot, legend), element("p", step, class_="step"), table)
+    told = NOTHING if mark is None else element("p", text(mark[1]), class_="step")
+    return _figure(title, note, join_markup(plot, legend), told, element("p", step, class_="step"), table)
 
 
 def beside(title: str, note: str, bars: Sequence[Bar]) -> Markup:
@@ -154,7 +158,13 @@ def _round_up(highest: int) -> int:
 
 
 def _svg(
-    title: str, series: Sequence[Series], columns: Sequence[Sequence[int]], *, bins: _Bins, top: int
+    title: str,
+    series: Sequence[Series],
+    columns: Sequence[Sequence[int]],
+    *,
+    bins: _Bins,
+    top: int,
+    mark: tuple[date, str] | None,
 ) -> Markup:
     grid = [
         element("line", x1=0, x2=bins.count, y1=y, y2=y, class_="grid")
@@ -169,11 +179,24 @@ def _svg(
             for number in range(bins.count)
         ),
         element("line", x1=0, x2=bins.count, y1=_HEIGHT, y2=_HEIGHT, class_="axis"),
+        *_line(bins, mark),
         viewBox=f"0 0 {bins.count} {_HEIGHT}",
         preserveAspectRatio="none",
         role="img",
         aria_label=f"{title}: {told}, from {bins.day(0)} on",
     )
+
+
+def _line(bins: _Bins, mark: tuple[date, str] | None) -> list[Markup]:
+    """A line before the bar of a day, where the plot has that day."""
+    number = -1 if mark is None else bins.of(mark[0])
+    if mark is None or not 0 <= number < bins.count:
+        return []
+    return [
+        element(
+            "line", element("title", text(mark[1])), x1=number, x2=number, y1=0, y2=_HEIGHT, class_="mark"
+        )
+    ]
 
 
 def _stack(counts: Sequence[int], number: int, *, series: Sequence[Series], bins: _Bins, top: int) -> Markup:

@@ -11,7 +11,9 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue, Layer, State
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.job import Job, JobKind, JobState
+from runlore.domain.serialization.codec import deserialize
 from runlore.domain.timestamps import parse_time
+from runlore.domain.worth.repeats import RateChange
 from runlore.ports import operations as ops
 
 _OUTCOME_STYLES = {"ok": "green", "notice": "yellow", "repaired": "yellow", "problem": "red"}
@@ -90,7 +92,8 @@ def _show_agents(status: ops.Status) -> None:
 
 def _show_repeats(status: ops.Status) -> None:
     """How often people had to say something again, in the last month beside the one before."""
-    rates = status.sections.get("repeats")
+    counted = status.sections.get("repeats")
+    rates = counted.get("rates") if isinstance(counted, dict) else None
     months = [each for each in (rates if isinstance(rates, list) else ()) if isinstance(each, dict)]
     latest = [each for each in reversed(months[-_MONTHS_SHOWN:]) if each["requests"]]
     if any(each["repeated"] for each in latest):
@@ -100,6 +103,8 @@ def _show_repeats(status: ops.Status) -> None:
             for each in latest
         )
         say(f"Said again: {', '.join(told)}: `runlore repeats`.")
+        if isinstance(counted, dict) and counted["change"] is not None:
+            say(deserialize(RateChange, counted["change"]).sentence)
 
 
 def _agents(status: ops.Status) -> list[dict[str, JsonValue]]:

@@ -13,6 +13,7 @@ from runlore.domain.run import Artifact, RunStatus
 from runlore.domain.runs.journal import EventType, JournalEvent, text_of
 from runlore.domain.session import Persona, Session
 from runlore.domain.text.excerpt import excerpt
+from runlore.domain.worth.outcome import POINTS_MAX, RunOutcome
 from runlore.ports import operations as ops
 
 # More of an event than this hides the others; `--json` has all of it.
@@ -92,7 +93,20 @@ def show_runs(page: ops.RunPage) -> None:
 
 
 def show_run(view: ops.RunView) -> None:
-    show_fields(answers.write(view))
+    plain = answers.write(view)
+    show_fields({**plain, "outcome": _outcome_text(view.outcome)})
+
+
+def _outcome_text(outcome: RunOutcome | None) -> str:
+    """How a run counts and why, in a line."""
+    if outcome is None:
+        return "does not count: it asked for no memory"
+    if outcome.said is not None:
+        return f"{outcome.said}, as somebody said"
+    if outcome.points is None:
+        return "counts a day after it has ended"
+    why = ", ".join(f"{name} {-cost:+}" for name, cost in outcome.signs.items())
+    return f"{outcome.points} of {POINTS_MAX} points{f': {why}' if why else ''}"
 
 
 def show_artifacts(page: ops.ArtifactPage) -> None:

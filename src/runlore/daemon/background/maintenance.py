@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from runlore.domain.policies.policy import PolicyName
 from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import ProcessId, Run
 from runlore.domain.runs.job import JOB_LOST
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.flow.capture.ending import PROCESS_DIED, interruption
 from runlore.flow.capture.runs import idle_since, is_abandoned, is_idle, list_lapsed_processes
@@ -226,9 +226,10 @@ def _look_daily(parts: Parts) -> None:
 
 def _note_repeats(parts: Parts) -> None:
     with parts.store.snapshot() as snapshot:
-        rates = [asdict(rate) for rate in recurring.count_repeats(snapshot)]
+        rates, change = recurring.count_repeats(snapshot)
+    counted = {"rates": [serialize(each) for each in rates], "change": change and serialize(change)}
     with parts.store.transaction() as tx:
-        tx.counters.set_note(overview.REPEATS_NOTE, orjson.dumps(rates).decode())
+        tx.counters.set_note(overview.REPEATS_NOTE, orjson.dumps(counted).decode())
 
 
 def _keep_note(parts: Parts, report: "upkeep.Report") -> None:

@@ -182,6 +182,8 @@ class LearnFindings:
     heard: UserWords = field(default_factory=UserWords)
     # The candidates that come of what users say, those that are shown first before the others.
     statements: tuple[Record, ...] = ()
+    # When the first learning was put to use, where there is a store that knows.
+    learning_began_at: datetime | None = None
 
     @cached_property
     def repeats(self) -> Repeats:

@@ -1,6 +1,7 @@
 """Runs: opened, noted, finished. Each is found through its session, which has to be the caller's own."""
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from runlore.daemon.calls.access import may_use, own_session
@@ -177,7 +178,7 @@ class RunActs(JournalActs):
             if unstored is not None:
                 return _unstored_view(unstored)
             run, _ = own_run(snapshot, self.caller, run_id)
-            return run_view(snapshot, run)
+            return replace(run_view(snapshot, run), outcome=snapshot.outcomes.find(run.run_id))
 
     @operation
     def list_runs(self, request: ops.RunsRequest) -> ops.RunPage:

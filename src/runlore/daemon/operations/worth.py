@@ -68,7 +68,13 @@ class WorthActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             found = find_persona_repeats(snapshot, request.persona_id)
             items = tuple(_repeat_item(snapshot, each) for each in found.items[:limit])
-        return ops.RepeatsAnswer(items=items, truncated=len(found.items) > limit, rates=found.rates)
+            began_at = snapshot.records.learning_began_at()
+        return ops.RepeatsAnswer(
+            items=items,
+            truncated=len(found.items) > limit,
+            rates=found.rates,
+            change=None if began_at is None else found.rate_change(began_at),
+        )
 
     @operation
     def say_outcome(self, request: ops.OutcomeRequest) -> ops.OutcomeAnswer:

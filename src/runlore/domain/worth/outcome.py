@@ -3,7 +3,8 @@
 `SIGNS` is the whole rule: what counts, how much, and why. A person's own word outweighs everything else.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from enum import StrEnum
 
 from runlore.domain.lazy import dataclass
@@ -33,6 +34,16 @@ class RunFacts:
     asked_again: bool = False
     helped: int = 0
     wrong: int = 0
+    said: SaidOutcome | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOutcome:
+    """How a run counts: its points once it is settled, how many of them each sign took away or gave back, and
+    what somebody said of it."""
+
+    points: int | None = None
+    signs: Mapping[str, int] = field(default_factory=dict)
     said: SaidOutcome | None = None
 
 
@@ -101,8 +112,15 @@ SIGNS = (
 )
 
 
+def explain_outcome(facts: RunFacts) -> dict[str, int]:
+    """How many points each sign took away; fewer than none are given back."""
+    if facts.said is not None:
+        return {}
+    return {sign.name: cost for sign in SIGNS if (cost := sign.costs(facts))}
+
+
 def score_outcome(facts: RunFacts) -> int:
     """The points of a run. What a person said of it decides alone."""
     if facts.said is not None:
         return POINTS_MAX if facts.said is SaidOutcome.GOOD else 0
-    return max(0, min(POINTS_MAX, POINTS_MAX - sum(sign.costs(facts) for sign in SIGNS)))
+    return max(0, min(POINTS_MAX, POINTS_MAX - sum(explain_outcome(facts).values())))

@@ -62,6 +62,23 @@ class RepeatRate:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RateChange:
+    """The same before and after learning began, which is when the first learning was put to use."""
+
+    began_at: datetime
+    requests_before: int = 0
+    repeated_before: int = 0
+    requests_after: int = 0
+    repeated_after: int = 0
+
+    @property
+    def sentence(self) -> str:
+        before = _share(self.repeated_before, self.requests_before)
+        after = _share(self.repeated_after, self.requests_after)
+        return f"Learning began on {self.began_at:%Y-%m-%d}. Said again: {before} before, {after} after."
+
+
+@dataclass(frozen=True, kw_only=True)
 class Repeats:
     """What was said again, most often first; the runs, with when they were opened, and which of them said
     again what an earlier session had been told."""
@@ -79,6 +96,23 @@ class Repeats:
             for month, named in groupby(months, key=lambda each: each[0])
             if (runs := [run_id for _, run_id in named])
         )
+
+    def rate_change(self, began_at: datetime) -> RateChange:
+        """How often that happened before a moment, and from then on."""
+        after = {run_id for run_id, at in self.opened_at.items() if at >= began_at}
+        repeated_after = len(after & self.repeating)
+        return RateChange(
+            began_at=began_at,
+            requests_before=len(self.opened_at) - len(after),
+            repeated_before=len(self.repeating & self.opened_at.keys()) - repeated_after,
+            requests_after=len(after),
+            repeated_after=repeated_after,
+        )
+
+
+def _share(repeated: int, requests: int) -> str:
+    share = f" ({100 * repeated / requests:.0f} of 100)" if requests else ""
+    return f"{repeated:,} of {requests:,} request{'' if requests == 1 else 's'}{share}"
 
 
 def find_repeats(messages: Iterable[UserMessage], opened_at: Mapping[RunId, datetime]) -> Repeats:

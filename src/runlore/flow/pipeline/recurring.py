@@ -5,7 +5,6 @@ proposed is proposed, once. What people have decided stays decided.
 It is read in a snapshot and looked at again in the transaction that writes it, which ends the job too.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from runlore.domain.statements.candidates import candidate_of, evidence_of, note
 from runlore.domain.statements.finding import OwnStatement, statements_of
 from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.statements.user_messages import UserMessage
-from runlore.domain.worth.repeats import RepeatRate, Repeats, find_repeats
+from runlore.domain.worth.repeats import RateChange, RepeatRate, Repeats, find_repeats
 from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.capture.sessions import is_captured
 from runlore.flow.pipeline.capturing import draft_record, find_equal_record, is_turned_down
@@ -227,19 +226,20 @@ def find_persona_repeats(collections: Collections, persona_id: PersonaId | None)
     return find_repeats(said, {run_id: run.opened_at for run_id, run in runs.items()})
 
 
-def count_repeats(collections: Collections) -> tuple[RepeatRate, ...]:
-    """By month, how many requests of anybody said something again."""
-    requests: Counter[str] = Counter()
-    repeated: Counter[str] = Counter()
+def count_repeats(collections: Collections) -> tuple[tuple[RepeatRate, ...], RateChange | None]:
+    """How many requests of anybody said something again: by month, and before and after learning began."""
     known = collections.sessions.personas(limit=limits.LIST_LIMIT_MAX)
-    for persona_id in (None, *(each.persona_id for each in known)):
-        for rate in find_persona_repeats(collections, persona_id).rates:
-            requests[rate.month] += rate.requests
-            repeated[rate.month] += rate.repeated
-    return tuple(
-        RepeatRate(month=month, requests=requests[month], repeated=repeated[month])
-        for month in sorted(requests)[-_MONTHS_MAX:]
+    personas = (None, *(each.persona_id for each in known))
+    found = [find_persona_repeats(collections, persona_id) for persona_id in personas]
+    # Of different people, so that no run is in two of them.
+    together = Repeats(
+        items=(),
+        opened_at={run_id: at for each in found for run_id, at in each.opened_at.items()},
+        repeating=frozenset().union(*(each.repeating for each in found)),
     )
+    began_at = collections.records.learning_began_at()
+    change = None if began_at is None else together.rate_change(began_at)
+    return together.rates[-_MONTHS_MAX:], change
 
 
 def may_teach(run: Run) -> bool:

@@ -243,7 +243,21 @@ _STATUS = _schema(
         today={"type": "object", "additionalProperties": _NUMBERS},
     ),
     embedding=_backend("backend", learnings=_NUMBERS),
-    repeats={"type": "array", "items": _schema(month=_TEXT, requests=_WHOLE, repeated=_WHOLE)},
+    repeats=_schema(
+        rates={"type": "array", "items": _schema(month=_TEXT, requests=_WHOLE, repeated=_WHOLE)},
+        change={
+            "anyOf": [
+                _schema(
+                    began_at=_TEXT,
+                    requests_before=_WHOLE,
+                    repeated_before=_WHOLE,
+                    requests_after=_WHOLE,
+                    repeated_after=_WHOLE,
+                ),
+                _NULL,
+            ]
+        },
+    ),
     agents={
         "type": "array",
         "items": _schema(

@@ -18,7 +18,7 @@ from runlore.domain.record import JsonObject, Record
 from runlore.domain.run import TERMINAL, Artifact, ArtifactId, Run, RunId, RunStatus
 from runlore.domain.runs.journal import DERIVED_KEYS, JournalEvent
 from runlore.domain.session import Persona, PersonaId, Session, SessionId
-from runlore.domain.worth.outcome import SaidOutcome
+from runlore.domain.worth.outcome import RunOutcome, SaidOutcome
 from runlore.ports.operations.declaration import (
     AGENTS,
     EVERYBODY,
@@ -191,13 +191,15 @@ class NewRun:
 class RunView:
     """A run with the text of its input, and the sections where they were asked for.
 
-    In lists `request` is the beginning of the text, at most `limits.LISTED_CHARS_MAX` characters.
+    In lists `request` is the beginning of the text, at most `limits.LISTED_CHARS_MAX` characters. `outcome`
+    stands where one run was asked for by its id.
     """
 
     run: Run
     request: str
     stored: bool = True
     sections: tuple[Section, ...] | None = None
+    outcome: RunOutcome | None = None
 
 
 @JsonForm(rename={"statuses": "status"})

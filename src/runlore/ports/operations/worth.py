@@ -12,7 +12,7 @@ from runlore.domain.run import RunId
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.worth.effect import Worth
 from runlore.domain.worth.outcome import SaidOutcome
-from runlore.domain.worth.repeats import RepeatRate
+from runlore.domain.worth.repeats import RateChange, RepeatRate
 from runlore.ports.operations.declaration import AGENTS, OVERSEERS, Operation
 from runlore.ports.operations.field_types import SearchLimit
 
@@ -101,12 +101,13 @@ class RepeatItem:
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatsAnswer:
-    """What was said again, most often first; and by month, how many requests said again what an earlier
-    session had been told."""
+    """What was said again, most often first; and how many requests said again what an earlier session had
+    been told: by month, and before and after learning began."""
 
     items: tuple[RepeatItem, ...]
     truncated: bool
     rates: tuple[RepeatRate, ...]
+    change: RateChange | None = None
 
 
 class WorthOperations(Protocol):

@@ -7,9 +7,11 @@ from datetime import datetime
 import orjson
 
 from runlore.domain.run import Run, RunId
+from runlore.domain.serialization.codec import deserialize
 from runlore.domain.timestamps import to_milliseconds
 from runlore.domain.worth.effect import TrialRun
-from runlore.domain.worth.outcome import RunFacts, SaidOutcome, score_outcome
+from runlore.domain.worth.outcome import RunFacts, RunOutcome, SaidOutcome, explain_outcome, score_outcome
+from runlore.storage.sql import columns
 from runlore.storage.sql.session import SqlCollection, id_chunks, writing
 
 _ROW = (
@@ -39,6 +41,17 @@ class SqlOutcomes(SqlCollection):
         """Have a run settled when its time has come, with what somebody says of it, if anybody does."""
         self._session.make_room(freeing=False)
         self._execute(_ROW, (run.run_id, to_milliseconds(run.opened_at), said))
+
+    def find(self, run_id: RunId) -> RunOutcome | None:
+        """How a run counts, if it will."""
+        sql = "SELECT said, points, facts FROM run_outcomes WHERE run_id = ?"
+        for said, points, facts in self._session.rows(sql, (run_id,)):
+            with columns.Readable(f"the outcome of run {run_id}"):
+                signs = {} if facts is None else explain_outcome(deserialize(RunFacts, orjson.loads(facts)))
+                return RunOutcome(
+                    points=points, signs=signs, said=None if said is None else SaidOutcome(said)
+                )
+        return None
 
     def list_unsettled(self, before: datetime, *, limit: int) -> dict[RunId, SaidOutcome | None]:
         """Runs that ended before a moment and are not settled, the oldest first, with what was said of

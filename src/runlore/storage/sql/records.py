@@ -283,6 +283,12 @@ class SqlRecords(SqlCollection):
         rows = self._session.rows("SELECT state, layer, count(*) FROM records GROUP BY state, layer")
         return {(Layer(layer), State(state)): number for state, layer, number in rows}
 
+    def learning_began_at(self) -> datetime | None:
+        """When the first learning was put to use, as far as records still say."""
+        sql = "SELECT min(published_at_ms) FROM records WHERE published_at_ms IS NOT NULL"
+        first = self._session.rows(sql)[0][0]
+        return None if first is None else from_milliseconds(first)
+
     def changed_since(self, position: StorePosition) -> Iterator[Record]:
         """Every record that changed after a position (all of them from cursor 0), streamed."""
         return records_changed(self._session, position.cursor)
