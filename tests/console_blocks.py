@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})\s*(?P<language>[\w-]*)")
 EXITS = re.compile(r"\s+# exits (?P<code>\d+)$")
 ID = r"\b[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}\b"
-TIME = r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?"
+TIME = r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| UTC|\+00:00)?"
 PIECE = re.compile(rf"(?P<lines>^\.\.\.\n)|(?P<text>\.\.\.)|(?P<time>{TIME})|(?P<id>{ID})", re.MULTILINE)
 
 

@@ -103,7 +103,7 @@ def live_the_first_minute(program: Path, folder: Path) -> None:
         assert RULE in call(program, "inbox", folder=folder, **at)
         call(program, "remember", "The port is 8080", "--scope", "workspace", "--yes", folder=folder, **at)
         assert "The port is 8080" in call(program, "search", "which port", folder=folder, **at)
-        assert "claude-code" in call(program, "status", folder=folder, **at)
+        assert "Claude Code" in call(program, "status", folder=folder, **at)
         assert "http" in call(program, "console", "--json", folder=folder, **at)
         call(program, "disconnect", "claude-code", folder=folder, **at)
     finally:

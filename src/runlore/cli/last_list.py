@@ -185,7 +185,7 @@ def find_listed(place: str, text: str) -> str:
     if not 1 <= number <= len(ids):
         shown = f"{len(ids):,} thing{'s' * (len(ids) > 1)}" if ids else "no list"
         raise NotFound(
-            f"there is no {text}: the last command in this terminal showed {shown}",
+            f"{text!r} names nothing: the last command in this terminal showed {shown}",
             code="id.listed",
             hint="list them again, then name one by @1 or by its id",
         )

@@ -36,7 +36,7 @@ def _parse_moment(text: str, *, sign: int) -> datetime:
     try:
         if _DURATION.fullmatch(text.strip()):
             return datetime.now(UTC) + sign * parse_duration(text)
-        return parse_time(text)
+        return parse_time(text.removesuffix(" UTC"))
     except (Invalid, OverflowError):
         raise Invalid(
             f"{shorten_text(text)!r} is neither a time nor so far from now",

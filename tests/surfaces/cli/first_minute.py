@@ -17,7 +17,8 @@ WIDTHS = (80, 120)
 # about again, and the end. Mounting and connecting are looked at first.
 KEYS = ("y\n", "y\n", "y", "y", "q", "?\n", "y\n", "?\n", "y\n")
 _ID = re.compile(r"\b(rec|skl)_[0-9a-z]{26}\b")
-_MADE = re.compile(r"(?m)^.*\.venv/bin/python.*\n|^\+.*hook\.py.*\n")
+# What is another on each machine: where Python and the hook are, and whether an agent's program is there.
+_MADE = re.compile(r"(?m)^.*\.venv/bin/python.*\n|^\+.*hook\.py.*\n|^There is no program .*\n")
 RULE = "Always run make check before you push to main."
 
 

@@ -85,7 +85,7 @@ def test_each_agent_is_connected_told_of_and_disconnected(served: Runlore, clean
     assert set(told) == set(AGENTS)
     assert {name for name, each in told.items() if each["hooks"] == "ok"} == set(AGENTS) - {"codex"}
     assert all((each["project"], each["reported_at"]) == (None, None) for each in told.values())
-    assert "; cursor, no report yet; " in served.text("status")
+    assert "; Cursor, no report yet; " in served.text("status")
     assert {each["role"] for each in served.items("token", "list") if each["name"] in AGENTS} == {"agent"}
     planned = served.json("disconnect", "gemini", "--dry-run")
     assert planned["files"] == [{"path": str(foreign), "is": "changed"}]
@@ -111,24 +111,24 @@ def test_codex_is_told_of_until_it_trusts_the_hooks_and_then_when_it_reported(
     served: Runlore, clean_home: Path
 ) -> None:
     assert "type /hooks" in served.text("connect", "codex")
-    assert "codex: hooks do not work, Codex does not trust 4 of them: `runlore doctor`\n" in served.text(
+    assert "Codex: hooks do not work, Codex does not trust 4 of them: `runlore doctor`\n" in served.text(
         "status"
     )
     assert agents_findings(served, code=1) == [("problem", "hooks of Codex: Codex does not trust 4 of them")]
 
     trust(clean_home)
 
-    assert "Connected: codex, no report yet\n" in served.text("status")
+    assert "Connected: Codex, no report yet\n" in served.text("status")
     assert agents_findings(served) == [("ok", "hooks of Codex are in place, and never reported")]
     command = [sys.executable, "-I", "-S", runlore.hook.__file__, str(served.home), "codex", "SessionStart"]
     payload = json.dumps({"session_id": "a", "cwd": str(clean_home)}).encode()
     subprocess.run(command, input=payload, check=True, timeout=PATIENCE_S)
-    assert "Connected: codex, last report just now\n" in served.text("status")
+    assert "Connected: Codex, last report just now\n" in served.text("status")
     reported = served.home / "agents" / "codex.reported"
     for minutes, words in ((1, "1 minute ago"), (150, "2 hours ago"), (3000, "2 days ago")):
         at = reported.stat().st_ctime - minutes * 60
         os.utime(reported, (at, at))
-        assert f"Connected: codex, last report {words}\n" in served.text("status")
+        assert f"Connected: Codex, last report {words}\n" in served.text("status")
     assert agents_findings(served) == [("ok", "the hooks of all that are connected are in place")]
 
 
@@ -208,7 +208,7 @@ def test_a_project_has_hooks_of_its_own(served: Runlore, clean_home: Path) -> No
     made = served.json("connect", "claude-code", "--project", str(project))
 
     assert all(each["path"].startswith(str(project)) for each in made["files"])
-    assert f"Connected: claude-code in {project}, no report yet\n" in served.text("status")
+    assert f"Connected: Claude Code in {project}, no report yet\n" in served.text("status")
     served.json("disconnect", "claude-code", "--project", str(project))
     assert agents_files(clean_home) == {}
 

@@ -58,7 +58,7 @@ def test_the_first_minute_is_as_recorded_and_all_of_it_can_be_undone(
     assert set(before) < set(agents_files(clean_home))
     again = machine.text("init")
     assert "Already set up: 4 sessions stored\nAlready set up: 1 skill in use, in ~/" in again
-    assert "Already set up: claude-code, no report yet\n" in again
+    assert "Already set up: Claude Code, no report yet\n" in again
     assert steps(machine) == []
     machine.json("disconnect", "claude-code")
     machine.json("skill", "unmount")

@@ -72,7 +72,7 @@ def test_what_a_person_sees_names_the_skills_what_was_read_and_what_is_next(
     for shown in (dry, stored):
         assert name in shown
         assert "3 sessions" in shown
-        assert "claude-code" in shown
+        assert "Claude Code" in shown
         assert "100.00 %" in shown
     assert "nothing was stored" in dry
     assert f"runlore skill suggestions show {name}" in stored

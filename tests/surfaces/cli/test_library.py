@@ -93,7 +93,7 @@ def test_a_skip_is_of_suggestions_and_of_saved_skills_and_can_be_reset(embedded:
     of_skill = embedded.text("skill", "skip", "go-home")
 
     assert "runlore skill reset-skips procedure-1" in shown
-    assert re.match(r"Skipped procedure-1 until 20\S+Z\n", shown)
+    assert re.match(r"Skipped procedure-1 until 20\S+ \S+ UTC\n", shown)
     assert "runlore skill curate --apply" in of_skill
     assert embedded.items("skill", "suggestions", "list") == []
     [action] = embedded.json("skill", "curate")["actions"]

@@ -210,6 +210,29 @@ def test_the_next_page_of_the_last_list_needs_no_cursor_to_be_copied(filled: Run
     assert filled.fails(*page, "--cursor", "next").code == "id.listed"
 
 
+@pytest.mark.req("SUR-10")
+def test_a_word_for_the_last_list_that_names_nothing_is_told_why(embedded: Runlore) -> None:
+    told = [embedded.fails("memory", "inspect", word).problem["detail"] for word in ("last", "@2")]
+    embedded.json("remember", "We deploy on Fridays", "--yes")
+    embedded.text("memory", "list")
+    told.append(embedded.fails("memory", "inspect", "@2").problem["detail"])
+
+    why = "names nothing: the last command in this terminal showed"
+    assert told == [f"'last' {why} no list", f"'@2' {why} no list", f"'@2' {why} 1 thing"]
+
+
+@pytest.mark.req("SUR-12")
+def test_a_time_is_shown_as_people_write_it_and_can_be_typed_so(filled: Runlore) -> None:
+    exact = filled.items("session", "list")[0]["active_at"]
+    shown = f"{exact[:10]} {exact[11:16]} UTC"
+
+    listed = filled.text("session", "list", columns=120)
+
+    assert shown in listed
+    assert exact[:13] not in listed
+    assert filled.items("audit", "--since", shown)
+
+
 @pytest.mark.req("SUR-10", "SUR-12")
 def test_a_project_of_which_there_is_no_session_is_called_by_the_folder_one_is_in(
     embedded: Runlore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

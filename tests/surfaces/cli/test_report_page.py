@@ -220,7 +220,8 @@ def test_whoever_sees_no_picture_is_told_the_same(chromium: Browser, written: Pa
     told = findings()
     rows = shown.locator("figure >> nth=0").locator("tbody tr").all_text_contents()
     assert len(rows) == len(told.days)
-    assert shown.get_by_role("img", name=re.compile("^Commands: .*claude-code")).count() == 1
+    assert shown.get_by_role("img", name=re.compile("^Commands: .*Claude Code")).count() == 1
+    assert "claude-code" not in shown.locator("body").inner_text()
     assert shown.get_by_role("img", name="score 78 of 100").count() == 4
 
 

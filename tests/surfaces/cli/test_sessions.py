@@ -37,7 +37,7 @@ def test_a_session_is_made_with_what_it_is_bound_to(runlore: Runlore) -> None:
     assert runlore.json("session", "show", "talk") == made
     assert runlore.items("session", "list") == [made]
     listed = runlore.text("session", "list", columns=120)
-    assert re.search(r"talk +open +\S+Z +acme, atlas +The build", listed)
+    assert re.search(r"talk +open +\S+ \S+ UTC +acme, atlas +The build", listed)
 
 
 def test_a_session_without_an_id_gets_one(runlore: Runlore) -> None:
@@ -148,7 +148,7 @@ def test_runs_are_listed_newest_first_and_by_status(talking: Runlore) -> None:
     assert [run["run_id"] for run in failed] == ["run-3", "run-2"]
     assert len(talking.items("session", "runs")) == 3
     shown = talking.text("session", "runs", "talk", columns=100)
-    assert re.search(r"run-1 +completed +\S+Z +Why does the build fail\?", shown)
+    assert re.search(r"run-1 +completed +\S+ \S+ UTC +Why does the build fail\?", shown)
     unknown = talking.fails("session", "runs", "talk", "--status", "done")
     assert (unknown.code, "completed" in unknown.said) == ("word.unknown", True)
 
@@ -211,7 +211,9 @@ def test_notes_and_artifacts_of_a_run_are_shown(talking: Runlore) -> None:
     assert kept is not None
 
     assert "plan: look at the lock" in talking.text("session", "run", "scratch", "run-1")
-    assert re.search(r"\S+ +\S+Z +14 bytes +diff", talking.text("session", "run", "artifacts", "run-1"))
+    assert re.search(
+        r"\S+ +\S+ \S+ UTC +14 bytes +diff", talking.text("session", "run", "artifacts", "run-1")
+    )
     assert talking.text("session", "run", "artifact", kept.artifact_id) == "-stale\n+fresh\n"
     assert talking.json("session", "run", "artifact", kept.artifact_id)["text"] == "-stale\n+fresh\n"
 

@@ -33,7 +33,7 @@ def test_a_token_without_scopes_has_no_limit(runlore: Runlore) -> None:
     made = runlore.json("token", "create", "dashboard", "--role", "reader")
 
     assert (made["scopes"], made["role"]) == (None, "reader")
-    assert re.search(r"dashboard +reader +- +\S+Z +- +all", runlore.text("token", "list"))
+    assert re.search(r"dashboard +reader +- +\S+ \S+ UTC +- +all", runlore.text("token", "list"))
 
 
 def test_a_revoked_token_stays_in_the_list_and_its_name_is_taken(runlore: Runlore) -> None:

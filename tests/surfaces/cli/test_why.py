@@ -32,7 +32,7 @@ def test_a_context_shows_what_an_input_may_be_given(talking: Runlore) -> None:
     shown = talking.text("session", "context", "talk", EDITOR, columns=120)
     assert shown.startswith("Session talk sees session:talk, workspace\n")
     assert re.search(r"rec_\w+ +preference +workspace +\d+ +editor: vim", shown)
-    assert re.search(r"run-1 +completed +\S+Z +Request: Why does the build fail\?\n", shown)
+    assert re.search(r"run-1 +completed +\S+ \S+ UTC +Request: Why does the build fail\?\n", shown)
     assert re.search(rf"{waiting} +waiting for review", shown)
 
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, lines, text
-from runlore.cli.tables.table_cells import plural, time_text
+from runlore.cli.tables.table_cells import agent_title, plural, time_text
 from runlore.daemon.mining.findings import Example
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.detectors.mined import Outcome, Step
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.text.excerpt import excerpt
+from runlore.domain.timestamps import format_time
 
 _REQUEST_CHARS_MAX = 300
 _EVIDENCE_SHOWN_MAX = 8
@@ -170,7 +171,7 @@ def _seen_section(suggestion: Suggestion) -> Markup:
     rows = [
         element(
             "li",
-            element("time", text(time_text(evidence.at)), datetime=time_text(evidence.at)),
+            element("time", text(time_text(evidence.at)), datetime=format_time(evidence.at)),
             element("code", text(evidence.run_id)),
             element("span", text(f"events {_numbers(evidence.event_numbers)}")),
         )
@@ -199,7 +200,7 @@ def _example(example: Example) -> Markup:
     said = excerpt(" ".join(example.request.split()), _REQUEST_CHARS_MAX)
     asked = element("blockquote", element("p", text(said))) if said else NOTHING
     where = join_markup(
-        text(f"{example.agent}, {time_text(example.at)}, session "),
+        text(f"{agent_title(example.agent)}, {time_text(example.at)}, session "),
         element("code", text(example.session_id)),
         text(", run "),
         element("code", text(example.run_id)),

@@ -16,8 +16,7 @@ from importlib import resources
 from runlore.cli.report.cards import KIND_WORDS, anchor, card, inline, write_command
 from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, raw, text
 from runlore.cli.report.plots import Bar, Series, beside, make_series, over_time
-from runlore.cli.tables.learn_tables import agent_title
-from runlore.cli.tables.table_cells import kind_text, plural
+from runlore.cli.tables.table_cells import agent_title, kind_text, plural
 from runlore.daemon.mining.findings import AgentRead, Day, LearnFindings, ReadingSummary, UserWords
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.privacy.redaction import redact_text
@@ -108,7 +107,7 @@ def _header(findings: LearnFindings, made_at: datetime, *, is_stored: bool) -> M
         _figure(_share(sum(day.repeats for day in days), commands), "were done before"),
     ]
     span = f", {_days(days[0].day, days[-1].day)}" if days else ""
-    agents = ", ".join(agent_title(agent.agent) for agent in reading.agents if agent.runs)
+    agents = " and ".join(agent_title(agent.agent) for agent in reading.agents if agent.runs)
     told = f"What {agents or 'no agent'} did in {plural(reading.sessions, 'session')}{span}."
     stored = (
         "The suggestions wait in the review queue; nothing is saved as a skill until you say so."
@@ -180,7 +179,7 @@ def _plots(findings: LearnFindings, repeats: Repeats) -> Markup:
     by_agent: dict[str, dict[date, int]] = {}
     for day in days:
         for agent, count in day.by_agent.items():
-            by_agent.setdefault(agent, {})[day.day] = count
+            by_agent.setdefault(agent_title(agent), {})[day.day] = count
     failures = over_time("Failures", "commands that failed", [_series("failed", "bad", days, "failures")])
     return element(
         "section",
@@ -217,7 +216,10 @@ def _plots(findings: LearnFindings, repeats: Repeats) -> Markup:
                 beside(
                     "Runs",
                     "by agent",
-                    [Bar(name=agent.agent, number=agent.runs) for agent in findings.reading.agents],
+                    [
+                        Bar(name=agent_title(agent.agent), number=agent.runs)
+                        for agent in findings.reading.agents
+                    ],
                 ),
                 class_="stack",
             ),
@@ -442,7 +444,7 @@ def _agent_row(agent: AgentRead) -> Markup:
     numbers = (agent.files, agent.sessions, agent.runs, agent.lines)
     return element(
         "tr",
-        element("th", text(agent.agent), scope="row"),
+        element("th", text(agent_title(agent.agent)), scope="row"),
         *(element("td", text(f"{number:,}")) for number in numbers),
         element("td", text(agent.understood_text)),
         element("td", text(reasons or "-")),

@@ -4,10 +4,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from runlore.cli.tables.learn_tables import agent_title
 from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX, seen_text
 from runlore.cli.tables.service_tables import agent_text, number_at, whole_number
-from runlore.cli.tables.table_cells import plural, short_path
+from runlore.cli.tables.table_cells import agent_title, plural, short_path
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain.lazy import dataclass
 from runlore.domain.privacy.redaction import redact_text
@@ -261,10 +260,13 @@ def _show_suggestions(found: Sequence[Suggestion]) -> None:
         latest = each.evidence[-1] if each.evidence else None
         last = f", last on {latest.at:%-d %B %Y}" if latest else ""
         where = f" in {latest.known_as}" if latest and latest.known_as else ""
-        outside = ", from outside" if each.provenance.tainted else ""
         say(f"  {each.name}", "cyan")
         _show_text(excerpt(each.description, DESCRIPTION_CHARS_MAX), indent=4)
-        _show_text(f"seen {seen_text(each)}{last}{where}{outside}", indent=4, style="dim")
+        _show_text(f"seen {seen_text(each)}{last}{where}", indent=4, style="dim")
+        if each.provenance.tainted:
+            _show_text(
+                "Some of its words are from web pages, other tools or files.", indent=4, style="yellow"
+            )
     _show_more(len(found) - _SUGGESTIONS_SHOWN)
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from runlore.cli.tables.library_tables import DESCRIPTION_CHARS_MAX
-from runlore.cli.tables.table_cells import plural, time_text
+from runlore.cli.tables.table_cells import agent_title, plural, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
-from runlore.daemon.connected_agents import AGENTS
 from runlore.daemon.mining.findings import LearnFindings, ReadingSummary, Unread
 from runlore.daemon.mining.local_transcripts import list_search_places
 from runlore.daemon.mining.past_decisions import PastDecision, Queue
@@ -136,10 +135,6 @@ def _show_found(answer: ops.SuggestAnswer) -> None:
     )
 
 
-def agent_title(name: str) -> str:
-    return AGENTS[name].title if name in AGENTS else name
-
-
 def show_reading(reading: ReadingSummary) -> None:
     say("")
     if reading.agents:
@@ -147,7 +142,7 @@ def show_reading(reading: ReadingSummary) -> None:
             _AGENT_COLUMNS,
             [
                 (
-                    agent.agent,
+                    agent_title(agent.agent),
                     *(f"{number:,}" for number in (agent.files, agent.sessions, agent.runs, agent.lines)),
                     agent.understood_text,
                     ", ".join(f"{count:,} {why}" for why, count in sorted(agent.skipped.items())),

@@ -322,7 +322,7 @@ def _remarks(item: ops.ReviewItem) -> Iterator[tuple[str, str]]:
     for replaced in outcome.supersedes:
         yield f"replaces {replaced.record_id}", ""
     if item.why:
-        yield f"why: the user said it; {', '.join(item.why)}", "dim"
+        yield f"why: you said it; {', '.join(item.why)}", "dim"
     elif record.metadata.get("reason"):
         yield f"why: {record.metadata['reason']}", "dim"
     for name, text in verdict_rows(record):

@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from runlore.cli.tables.table_cells import STATE_WORDS, field_rows, plural, scopes_text, short_path, time_text
+from runlore.cli.tables.table_cells import (
+    STATE_WORDS,
+    agent_title,
+    field_rows,
+    plural,
+    scopes_text,
+    short_path,
+    time_text,
+)
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain import limits
 from runlore.domain.access import AccessToken
@@ -91,18 +99,18 @@ def _show_agents(status: ops.Status) -> None:
 
 
 def _show_repeats(status: ops.Status) -> None:
-    """How often people had to say something again, in the last month beside the one before."""
+    """In which of the last two months people had to say something again, and how often."""
     counted = status.sections.get("repeats")
     rates = counted.get("rates") if isinstance(counted, dict) else None
     months = [each for each in (rates if isinstance(rates, list) else ()) if isinstance(each, dict)]
-    latest = [each for each in reversed(months[-_MONTHS_SHOWN:]) if each["requests"]]
-    if any(each["repeated"] for each in latest):
-        told = (
-            f"{each['repeated'] or 'none'} of {plural(whole_number(each['requests']), 'request')}"
-            f" in {datetime.strptime(str(each['month']), '%Y-%m'):%B %Y}"
-            for each in latest
-        )
-        say(f"Said again: {', '.join(told)}: `runlore repeats`.")
+    told = [
+        f"in {each['repeated']} of {plural(whole_number(each['requests']), 'request')}"
+        f" in {datetime.strptime(str(each['month']), '%Y-%m'):%B %Y}"
+        for each in reversed(months[-_MONTHS_SHOWN:])
+        if each["repeated"]
+    ]
+    if told:
+        say(f"You said again what you had said before {', '.join(told)}: `runlore repeats`.")
         if isinstance(counted, dict) and counted["change"] is not None:
             say(deserialize(RateChange, counted["change"]).sentence)
 
@@ -114,12 +122,12 @@ def _agents(status: ops.Status) -> list[dict[str, JsonValue]]:
 
 def agent_text(agent: JsonValue, project: JsonValue, trouble: str, reported_at: JsonValue | datetime) -> str:
     """An agent that is connected, and when it last reported, or why it does not."""
-    where = f" in {project}" if project else ""
+    title, where = agent_title(str(agent)), f" in {project}" if project else ""
     if trouble:
-        return f"{agent}{where}: hooks do not work, {trouble}"
+        return f"{title}{where}: hooks do not work, {trouble}"
     at = parse_time(reported_at) if isinstance(reported_at, str) else reported_at
     last = f"last report {_ago(at)}" if isinstance(at, datetime) else "no report yet"
-    return f"{agent}{where}, {last}"
+    return f"{title}{where}, {last}"
 
 
 def _ago(at: datetime) -> str:
@@ -143,7 +151,10 @@ def _needs(status: ops.Status) -> Iterator[tuple[str, str]]:
         if (hooks := str(told["hooks"])) != "ok":
             yield agent_text(told["agent"], told.get("project"), hooks, None), "doctor"
         if isinstance(lost_at := told.get("lost_at"), str):
-            yield f"a report of {told['agent']} was left out {_ago(parse_time(lost_at))}", "doctor"
+            yield (
+                f"a report of {agent_title(str(told['agent']))} was left out {_ago(parse_time(lost_at))}",
+                "doctor",
+            )
     if _at(sections, "capture", "paused"):
         yield "capture is paused, nothing of any run is stored", "capture resume"
     for number, what, command in (

@@ -55,7 +55,15 @@ def scopes_text(scopes: Iterable[Scope]) -> str:
 
 
 def time_text(moment: datetime | None) -> str:
-    return "" if moment is None else f"{format_time(moment)[:19]}Z"
+    """`2026-11-15 08:30 UTC`, which can be typed too where a time is asked for."""
+    return "" if moment is None else f"{format_time(moment)[:16].replace('T', ' ')} UTC"
+
+
+def agent_title(name: str) -> str:
+    """What people call an agent: Claude Code, and not `claude-code`."""
+    from runlore.daemon.connected_agents import AGENTS
+
+    return AGENTS[name].title if name in AGENTS else name
 
 
 def plural(number: int, one: str, many: str = "") -> str:

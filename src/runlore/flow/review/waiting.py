@@ -287,7 +287,7 @@ def _why(item: WaitingRecord) -> str:
     if outcome.duplicate_of is not None:
         return f"says the same as what is in use: {outcome.duplicate_of.summary}"
     if reasons := [*confidence_reasons(record, with_points=False)]:
-        return "; it ".join(("the user said it", *reasons))
+        return "; it ".join(("you said it", *reasons))
     review = (record.automation_review or {}) if record.policy_decision in _ESCALATED else {}
     reason = record.metadata.get("reason") or review.get("reason")
     return str(reason) if reason not in (None, "", _NO_REASON) else _who_proposed(record)
