@@ -123,7 +123,7 @@ def test_a_candidate_is_made_changed_while_it_is_published_and_shown_with_all_th
     assert known["state"] == "in use, provisional tier"
     assert known["decision"] == "manual, by operator"
     assert (known["confidence"], known["source"]) == ("70", "agent tester")
-    assert (known["expires"], known["look again"]) == ("2100-01-01T00:00:00Z", "2099-01-01T00:00:00Z")
+    assert (known["expires"], known["look again"]) == ("2100-01-01 00:00 UTC", "2099-01-01 00:00 UTC")
 
 
 @pytest.mark.req("LRN-4", "PRJ-4")

@@ -111,7 +111,7 @@ def test_each_step_tells_a_person_where_it_stands_and_what_comes_next(working: W
     assert "What next: runlore skill rollout trial release-it INPUT --session ID --kind canary" in shared
     assert "1 good, 0 bad" in listed
     assert all(word in whole for word in ("2.0.0", "Do it", "verification went well", "Evidence:"))
-    assert [line.split()[2] for line in history.splitlines()[1:]] == ["draft", "draft", "verified", "canary"]
+    assert [line.split()[4] for line in history.splitlines()[1:]] == ["draft", "draft", "verified", "canary"]
     assert ([each["number"] for each in some["items"]], rest.split()[-4:-3]) == ([1, 2, 3], ["canary"])
     begin = f"To begin again: runlore skill rollout start {learning} release-it\n"
     assert f"release-it is revoked: it broke ✓\n{begin}" in revoked

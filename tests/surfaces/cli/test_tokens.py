@@ -58,7 +58,7 @@ def test_a_token_ends_when_it_is_said_to_and_is_rotated(runlore: Runlore, tmp_pa
     assert runlore.fails("token", "rotate", "ci", "--expires", "999999w").code == "time.format"
 
     told = runlore.text("audit", "--kind", "token", "--since", "1d")
-    assert [line.split()[2] for line in told.splitlines()[1:]] == ["create", "rotate"]
+    assert [line.split()[4] for line in told.splitlines()[1:]] == ["create", "rotate"]
     path = tmp_path / "audit.jsonl"
     assert "acts to" in runlore.text("audit", "--export", str(path))
     acts = [json.loads(line)["act"] for line in path.read_text().splitlines()]

@@ -365,7 +365,8 @@ def _iter_entries(section: JsonValue) -> Iterator[JsonValue]:
 def _revision_text(told: JsonValue) -> str:
     if not isinstance(told, dict) or not told.get("revision"):
         return "the defaults"
-    return f"revision {told['revision']}, {told.get('updated_at')}, by {told.get('actor')}"
+    at = parse_time(str(told["updated_at"]))
+    return f"revision {told['revision']}, {time_text(at)}, by {told.get('actor')}"
 
 
 def _models_text(models: Mapping[str, JsonValue]) -> Iterator[str]:
