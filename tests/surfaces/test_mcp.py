@@ -202,6 +202,8 @@ def test_a_connected_agent_asks_why_of_what_its_hooks_reported(served: Api, era:
         assert "at noon" in newest["sections"][0]["text"]
         run_id = str(newest["run"]["run_id"])
         assert await call(client, "why", run_id=run_id) == newest
+        judged = await call(client, "feedback", record_id=known, run_id=run_id, verdict="helped")
+        assert judged["feedback"] == {"wrong": 0, "helped": 1}
         return run_id
 
     run_id = over_http(served, era, mine, ask)
@@ -209,6 +211,11 @@ def test_a_connected_agent_asks_why_of_what_its_hooks_reported(served: Api, era:
     async def pry(client: Client) -> None:
         unknown = await fails(client, "why", run_id="run_nobody")
         assert await fails(client, "why", run_id=run_id) == unknown.replace("run_nobody", run_id)
+        judging = {"record_id": known, "verdict": "wrong"}
+        unknown = await fails(client, "feedback", run_id="run_nobody", **judging)
+        assert await fails(client, "feedback", run_id=run_id, **judging) == unknown.replace(
+            "run_nobody", run_id
+        )
         assert "nothing has run yet [run.not-found]" in await fails(client, "why")
 
     for stranger in (others, codex, reader):

@@ -17,7 +17,7 @@ from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.worth.effect import Worth
 from runlore.domain.worth.holdback import is_held_back
 from runlore.domain.worth.outcome import RunOutcome, SaidOutcome
-from runlore.domain.worth.repeats import RateChange
+from runlore.domain.worth.repeat_rates import RateChange
 from runlore.flow.outcomes import propose_by_worth, settle_outcomes
 from runlore.ports import operations as ops
 from tests.builders import preference

@@ -87,7 +87,8 @@ READ_FROM = {
     "runlore.domain.statements.conduct": {"may_stand"},
     "runlore.domain.statements.finding": {"OwnStatement"},
     "runlore.domain.statements.ranks": {"Rank", "confidence_reasons", "rank_of", "sessions_of"},
-    "runlore.domain.worth.repeats": {"RateChange", "Repeat", "Repeats", "find_repeats"},
+    "runlore.domain.worth.repeat_rates": {"RateChange"},
+    "runlore.domain.worth.repeats": {"Repeat", "Repeats", "find_repeats"},
     "runlore.domain.privacy.redaction": {"redact_text"},
     "runlore.domain.project": {"FolderBinding", "FolderId", "folder_id", "project_name"},
 }

@@ -21,7 +21,7 @@ from runlore.domain.run import RunStatus
 from runlore.domain.runs.job import Job, JobKind, JobState
 from runlore.domain.serialization.codec import deserialize
 from runlore.domain.timestamps import parse_time
-from runlore.domain.worth.repeats import RateChange
+from runlore.domain.worth.repeat_rates import RateChange
 from runlore.ports import operations as ops
 
 _OUTCOME_STYLES = {"ok": "green", "notice": "yellow", "repaired": "yellow", "problem": "red"}

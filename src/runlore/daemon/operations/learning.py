@@ -36,7 +36,7 @@ from runlore.daemon.candidate_sources import (
 from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.daemon.operations.projection import bound_then
 from runlore.daemon.runs.contexts import reached_scopes
-from runlore.daemon.runs.run_access import own_run
+from runlore.daemon.runs.run_access import explained_run
 from runlore.domain import limits
 from runlore.domain.access import Caller
 from runlore.domain.errors import Invalid, NotFound, Refused
@@ -348,8 +348,8 @@ class LearningActs(Bound):
         return self.write(Call(operation="feedback", request=note, key=note.idempotency_key), body)[0]
 
     def _require_given(self, tx: Transaction, note: ops.FeedbackNote) -> tuple[Run, Record]:
-        """A run of the caller's, and the record that it was given. Of no other record anything is told."""
-        run, session = own_run(tx, self.caller, note.run_id)
+        """A run that the caller may ask about, and the record that it was given. No other is told of."""
+        run, session = explained_run(tx, self.caller, note.run_id, is_alone=self.parts.is_alone)
         record = None
         if was_given(tx.runs.get_receipt(run.run_id), note.record_id):
             reached = reached_scopes(self.caller, session, bound_then(tx, session, run.opened_at))

@@ -20,6 +20,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.statements.finding import Judged, judge_sentences
 from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.statements.weights import POINTS
+from runlore.domain.worth.repeat_rates import RateChange, RepeatRate
 
 if TYPE_CHECKING:
     from runlore.domain.claims import subject
@@ -53,32 +54,6 @@ class Repeat:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepeatRate:
-    """How many requests of a month said again what an earlier session had been told."""
-
-    month: str
-    requests: int
-    repeated: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class RateChange:
-    """The same before and after learning began, which is when the first learning was put to use."""
-
-    began_at: datetime
-    requests_before: int = 0
-    repeated_before: int = 0
-    requests_after: int = 0
-    repeated_after: int = 0
-
-    @property
-    def sentence(self) -> str:
-        before = _share(self.repeated_before, self.requests_before)
-        after = _share(self.repeated_after, self.requests_after)
-        return f"Learning began on {self.began_at:%Y-%m-%d}. Said again: {before} before, {after} after."
-
-
-@dataclass(frozen=True, kw_only=True)
 class Repeats:
     """What was said again, most often first; the runs, with when they were opened, and which of them said
     again what an earlier session had been told."""
@@ -108,11 +83,6 @@ class Repeats:
             requests_after=len(after),
             repeated_after=repeated_after,
         )
-
-
-def _share(repeated: int, requests: int) -> str:
-    share = f" ({100 * repeated / requests:.0f} of 100)" if requests else ""
-    return f"{repeated:,} of {requests:,} request{'' if requests == 1 else 's'}{share}"
 
 
 def find_repeats(messages: Iterable[UserMessage], opened_at: Mapping[RunId, datetime]) -> Repeats:

@@ -24,7 +24,8 @@ from runlore.domain.statements.candidates import candidate_of, evidence_of, note
 from runlore.domain.statements.finding import OwnStatement, statements_of
 from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.statements.user_messages import UserMessage
-from runlore.domain.worth.repeats import RateChange, RepeatRate, Repeats, find_repeats
+from runlore.domain.worth.repeat_rates import RateChange, RepeatRate
+from runlore.domain.worth.repeats import Repeats, find_repeats
 from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.flow.capture.sessions import is_captured
 from runlore.flow.pipeline.capturing import draft_record, find_equal_record, is_turned_down

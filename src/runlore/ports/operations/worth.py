@@ -12,7 +12,7 @@ from runlore.domain.run import RunId
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.worth.effect import Worth
 from runlore.domain.worth.outcome import SaidOutcome
-from runlore.domain.worth.repeats import RateChange, RepeatRate
+from runlore.domain.worth.repeat_rates import RateChange, RepeatRate
 from runlore.ports.operations.declaration import AGENTS, OVERSEERS, Operation
 from runlore.ports.operations.field_types import SearchLimit
 
