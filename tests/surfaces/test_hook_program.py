@@ -131,7 +131,7 @@ def test_a_full_spool_and_a_state_root_that_cannot_be_written_are_no_ones_troubl
     lost.unlink()
     report(laptop.home, "stop", b'{"conversation_id": "' + b"x" * 8 * 1024**2 + b'"}')
     assert spooled(laptop) == []
-    assert laptop.text("status").count("a report of cursor was left out just now") == 1
+    assert laptop.text("status").count("a report of Cursor was left out just now") == 1
     found = json.loads(laptop.run("doctor", "--json").out)["findings"]
     assert "a report of Cursor was left out" in str([each for each in found if each["check"] == "agents"])
     (tmp_path / "file").touch()
