@@ -1,8 +1,9 @@
 """Runlore beside what people would pick instead, on one corpus: `make bench ONLY=compared`.
 
 Puts the others into `.venv/compared`, from packages by name; nothing of ours needs them. Each works in
-processes of its own (`bench.compared_with`) on this file system. Writes the figures between the marks of
-docs/benchmarks.md, and the plots beside it. `RUNLORE_BENCH_RECORDS_MAX` bounds the sizes; with `RUNLORE_DATA`
+processes of its own (`bench.compared_with`) on this file system, and for power cuts on small ones of its own.
+Writes the figures between the marks of docs/benchmarks.md, and the plots beside it; at the end come the
+benchmarks of what none of the others does. `RUNLORE_BENCH_RECORDS_MAX` bounds the sizes; with `RUNLORE_DATA`
 set the turns of LoCoMo are asked after as well.
 """
 
@@ -13,9 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from importlib.metadata import version
 from itertools import accumulate
 from math import log10
@@ -26,6 +28,7 @@ from typing import Any
 from bench.measure import DataAbsent
 from bench.ranking_corpus import WORDS
 from bench.ranking_quality import locomo
+from tests.system_programs import can_mount_images
 
 TITLE = "adding, finding, starting and surviving, beside mem0, LangGraph, chromadb, tantivy and FTS5"
 ROOT = Path(__file__).parents[1]
@@ -46,10 +49,13 @@ NAMES = {
     "langgraph": "LangGraph SqliteStore",
     "mem0": "mem0 with faiss",
 }
-SIZES = (1_000, 10_000, 100_000)
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUESTIONS = 200
 KILLS = 5
-COMMAND_S = 900.0
+CUTS = 5
+COMMAND_S = 3600.0
+# What only Runlore does, each in a benchmark of its own.
+ALONE_IN = ("skill_match", "start_up", "hooks", "transcripts")
 # What is drawn of a figure that was too small to be measured.
 LEAST = 1e-3
 MARKS = ("<!-- figures: made by `make bench ONLY=compared` -->", "<!-- end of the figures -->")
@@ -72,7 +78,10 @@ def main() -> None:
     most = int(os.environ.get("RUNLORE_BENCH_RECORDS_MAX", SIZES[-1]))
     found: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory(prefix="runlore-bench-", dir=Path.cwd()) as folder:
-        lost = {name: _lost_by_kills(name, Path(folder)) for name in NAMES}
+        lost = {
+            "`kill -9`": {name: _lost_by_kills(name, Path(folder)) for name in NAMES},
+            "a power cut": lost_by_power_cuts(Path(folder)),
+        }
         for title, corpus in _corpora(most):
             file = Path(folder) / "corpus.json"
             file.write_text(json.dumps(corpus), encoding="utf-8")
@@ -81,7 +90,9 @@ def main() -> None:
             }
             # What is there is kept, whatever becomes of the largest.
             _write("\n".join(_told(found, lost)), found)
-    print("\n".join(_told(found, lost)))
+    told = "\n".join([*_told(found, lost), *_told_alone()])
+    _write(told, found)
+    print(told)
 
 
 def _write(told: str, found: Mapping[str, Figures]) -> None:
@@ -94,22 +105,24 @@ def _write(told: str, found: Mapping[str, Figures]) -> None:
 def made_up(size: int) -> Corpus:
     """Facts about services, six of each, and questions in other words after some of them."""
     chance = Random(size)
-    names = [
-        WORDS[number].removesuffix("q").capitalize() + WORDS[number + 7] for number in range(size // 6 + 1)
-    ]
+    names = [_name(number) for number in range(size // 6 + 1)]
     texts = [FACTS[at % 6][0].format(names[at // 6], 1 + at % 9973) for at in range(size)]
     asked = chance.sample(range(size), QUESTIONS)
     return {"texts": texts, "questions": [(FACTS[at % 6][1].format(names[at // 6]), [at]) for at in asked]}
 
 
+def _name(number: int) -> str:
+    """A service's name, another one for each number."""
+    turn, at = divmod(number, len(WORDS) - 7)
+    return WORDS[at].removesuffix("q").capitalize() + WORDS[(at + 7 + 13 * turn) % len(WORDS)]
+
+
 def _corpora(most: int) -> Iterator[tuple[str, Corpus]]:
-    for size in SIZES[:-1]:
-        if size <= most:
-            yield f"{size:,} facts", made_up(size)
     with suppress(DataAbsent):
         yield "LoCoMo", _talks()
-    if SIZES[-1] <= most:
-        yield f"{SIZES[-1]:,} facts", made_up(SIZES[-1])
+    for size in SIZES:
+        if size <= most:
+            yield f"{size:,} facts", made_up(size)
 
 
 def _talks() -> Corpus:
@@ -162,34 +175,90 @@ def _measure(name: str, folder: Path, corpus: Path) -> dict[str, Any]:
 
 def _lost_by_kills(name: str, folder: Path) -> tuple[int, int]:
     """How many texts were told to be kept, and how many of them are not there behind a `kill -9`."""
-    corpus = folder / "kills.json"
+    corpus = _corpus_to_write(folder)
+    return _add_up(
+        compare_with_answers(name, place, corpus, _write_until(name, place, corpus, 40 + 7 * number))
+        for number in range(KILLS)
+        for place in [folder / f"{name}-kill-{number}"]
+    )
+
+
+def lost_by_power_cuts(folder: Path) -> dict[str, tuple[int, int]]:
+    """The same behind power cuts, on a file system of their own; nothing where none can be mounted."""
+    if not can_mount_images():
+        return {}
+    corpus = _corpus_to_write(folder)
+    command = ["unshare", "--mount", sys.executable, "-m", "bench.compared_cuts", str(folder), str(corpus)]
+    run = subprocess.run(
+        [*command, str(CUTS), *NAMES], capture_output=True, text=True, check=True, timeout=COMMAND_S
+    )
+    return {name: _add_up(cuts) for name, cuts in json.loads(run.stdout.splitlines()[-1]).items()}
+
+
+def _add_up(found: Iterable[Sequence[int]]) -> tuple[int, int]:
+    kept, lost = zip(*found, strict=True)
+    return sum(kept), sum(lost)
+
+
+def _corpus_to_write(folder: Path) -> Path:
+    corpus = folder / "written.json"
     corpus.write_text(json.dumps(made_up(5_000)), encoding="utf-8")
-    texts, kept, lost = made_up(5_000)["texts"], 0, 0
-    for number in range(KILLS):
-        place = folder / f"{name}-kill-{number}"
-        with subprocess.Popen(
-            _command(name, place, "write", corpus), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as writer:
-            assert writer.stdout is not None
-            told = b""
-            until = time.monotonic() + 60
-            while told.count(b"\n") < 40 + 7 * number and time.monotonic() < until:
-                if select.select([writer.stdout], [], [], 1)[0]:
-                    told += os.read(writer.stdout.fileno(), 1 << 16)
-            writer.kill()
-            told += writer.stdout.read()
-        answered = [texts[int(line)] for line in told.split(b"\n")[:-1]]
+    return corpus
+
+
+def _write_until(name: str, place: Path, corpus: Path, answers: int) -> list[int]:
+    """The numbers of the texts that a memory told to be kept before it was killed."""
+    with writing(name, place, corpus) as writer:
+        told = read_answers(writer, answers)
+        writer.kill()
+        assert writer.stdout is not None
+        told += writer.stdout.read()
+    return numbers_of(told)
+
+
+def writing(name: str, place: Path, corpus: Path) -> subprocess.Popen[bytes]:
+    """A memory that adds one text after the other, and tells of each that is kept."""
+    return subprocess.Popen(
+        _command(name, place, "write", corpus), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+
+
+def read_answers(writer: subprocess.Popen[bytes], answers: int) -> bytes:
+    """What it has told when it has told of so many, or has been silent for long."""
+    assert writer.stdout is not None
+    told, until = b"", time.monotonic() + 60
+    while told.count(b"\n") < answers and time.monotonic() < until:
+        if select.select([writer.stdout], [], [], 1)[0]:
+            told += os.read(writer.stdout.fileno(), 1 << 16)
+    return told
+
+
+def numbers_of(told: bytes) -> list[int]:
+    """Of the texts that whole lines name."""
+    return [int(line) for line in told.split(b"\n")[:-1]]
+
+
+def compare_with_answers(name: str, place: Path, corpus: Path, answered: Sequence[int]) -> tuple[int, int]:
+    """How many texts were told to be kept, and how many of these a new process does not find."""
+    run = subprocess.run(_command(name, place, "texts", corpus), capture_output=True, text=True, check=False)
+    # One that cannot be opened any more has lost all.
+    there = set(json.loads(run.stdout.splitlines()[-1])) if run.returncode == 0 else set[str]()
+    texts = json.loads(corpus.read_text(encoding="utf-8"))["texts"]
+    return len(answered), sum(texts[number] not in there for number in answered)
+
+
+def _told_alone() -> Iterator[str]:
+    """The tables of what only Runlore does."""
+    for name in ALONE_IN:
         run = subprocess.run(
-            _command(name, place, "texts", corpus), capture_output=True, text=True, check=False
+            [sys.executable, "-m", "bench", name], capture_output=True, text=True, check=False, cwd=ROOT
         )
-        # One that cannot be opened any more has lost all.
-        there = set(json.loads(run.stdout.splitlines()[-1])) if run.returncode == 0 else set[str]()
-        kept += len(answered)
-        lost += sum(text not in there for text in answered)
-    return kept, lost
+        if run.returncode == 0:
+            title = import_module(f"bench.{name}").TITLE
+            yield from (f"### Runlore alone: {title} (`make bench ONLY={name}`)", "", run.stdout)
 
 
-def _told(found: Mapping[str, Figures], lost: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+def _told(found: Mapping[str, Figures], lost: Mapping[str, Mapping[str, tuple[int, int]]]) -> Iterator[str]:
     python = [str(OTHERS / "bin" / "python"), "-m", "pip", "list", "--format", "json"]
     listed = json.loads(subprocess.run(python, capture_output=True, check=True).stdout)
     others = {each["name"]: each["version"] for each in listed}
@@ -201,11 +270,12 @@ def _told(found: Mapping[str, Figures], lost: Mapping[str, tuple[int, int]]) -> 
         yield "| --- |" + " ---: |" * len(_COLUMNS)
         for name, each in figures.items():
             yield f"| {NAMES[name]} | " + " | ".join(_cell(each, key) for key in _COLUMNS.values()) + " |"
-    yield "\n### Behind `kill -9`\n"
-    yield "| memory | told to be kept | of these lost |"
-    yield "| --- | ---: | ---: |"
-    for name, (kept, gone) in lost.items():
-        yield f"| {NAMES[name]} | {kept} | {gone} |"
+    yield "\n### What was told to be kept, and is lost\n"
+    yield "| memory |" + "".join(f" told, then {how} | lost |" for how in lost)
+    yield "| --- |" + " ---: |" * 2 * len(lost)
+    for name, title in NAMES.items():
+        cells = [figure for each in lost.values() for figure in each.get(name, ("not tried", ""))]
+        yield f"| {title} | " + " | ".join(map(str, cells)) + " |"
     yield ""
 
 

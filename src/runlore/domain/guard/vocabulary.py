@@ -332,8 +332,8 @@ def is_placeholder(value: str, data: bytes) -> bool:
     lower = value.lower()
     if len(value) <= 24 and any(part in lower for part in PLACEHOLDER_PARTS):
         return True
-    # `real_key` and `my-secret-token` are names of a secret.
-    return len(words) <= 3 and words[-1] in CREDENTIAL_NOUNS and all(word.isalpha() for word in words)
+    # `real_key` and `my-secret-token` are names of a secret. The beginning of a long value may hold no word.
+    return 1 <= len(words) <= 3 and words[-1] in CREDENTIAL_NOUNS and all(word.isalpha() for word in words)
 
 
 def is_masked(data: bytes) -> bool:
