@@ -51,8 +51,8 @@ NAMES = {
 }
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUESTIONS = 200
-KILLS = 5
-CUTS = 5
+KILLS = 10
+CUTS = 20
 COMMAND_S = 3600.0
 # What only Runlore does, each in a benchmark of its own.
 ALONE_IN = ("skill_match", "start_up", "hooks", "transcripts")
