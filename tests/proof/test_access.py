@@ -45,7 +45,7 @@ def test_a_tool_lets_in_exactly_whom_it_and_its_operation_are_for(tmp_path: Path
 
 
 @pytest.mark.req("SCO-1", "SCO-2", "OPS-5")
-@pytest.mark.parametrize("reads", [400, pytest.param(250_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("reads", [400, pytest.param(500_000, marks=pytest.mark.soak)])
 def test_nobody_reads_what_the_model_does_not_let_them_see(world: World, reads: int) -> None:
     chance = random.Random(20261119)
     model = Model()
