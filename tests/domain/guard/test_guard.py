@@ -438,15 +438,6 @@ def test_a_very_long_value_is_redacted_to_its_end() -> None:
     assert redact("password=" + drawn("{alnum:5000}")) == ("password=<redacted:assignment>", 1)
 
 
-@pytest.mark.parametrize("sign", ["[", "{", "(", "*", "é"])
-def test_a_value_that_begins_with_nothing_but_signs_is_judged_as_any_other(sign: str) -> None:
-    text = "API_KEY=" + sign * 200 + "abc123deexport"
-
-    left, _ = redact(text)
-
-    assert find_secrets(left) == find_secrets(redact(left)[0])
-
-
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
 def test_both_alphabets_of_base64_are_read(encode: Callable[[bytes], bytes]) -> None:
     blob = encode(f"??>>??>> password: {WEAK}".encode()).decode()
