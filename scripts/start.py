@@ -13,7 +13,7 @@ from runlore.cli.background import start_detached
 from runlore.cli.failures import report
 from runlore.cli.main import run
 from runlore.cli.service import on_a_port
-from runlore.cli.skills.prompt import is_terminal
+from runlore.cli.skills.prompt import STOPPED, is_terminal
 from runlore.config.settings import read_settings
 from runlore.daemon.process.logs import log_path
 from runlore.daemon.process.sockets import is_listening, socket_path
@@ -44,7 +44,9 @@ def main() -> None:
         sys.exit(report(error, as_json=False))
     print(_PATH, flush=True)
     if is_terminal():
-        sys.exit(run(["init"]))
+        code = run(["init"])
+        # Runlore is up, whoever stops the questions.
+        sys.exit(0 if code == STOPPED else code)
     code = run(["status"])
     if code == 0:
         print(_NEXT, end="")

@@ -21,7 +21,7 @@ from runlore.cli.agent.approval_prompt import read_line, show_arguments, show_li
 from runlore.cli.invocation import Invocation
 from runlore.cli.last_list import short_ids
 from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
-from runlore.cli.skills.prompt import STOPPED, is_terminal, show_preview
+from runlore.cli.skills.prompt import SOURCES_SHOWN, STOPPED, is_terminal, show_suggestion
 from runlore.cli.tables.learning_tables import evidence_text
 from runlore.cli.tables.table_cells import end_list, kind_text, plural
 from runlore.cli.terminal import TEXT_COLUMNS_MIN, Column, say, show_table
@@ -39,7 +39,6 @@ from runlore.ports.operations import InboxAct, InboxItem, InboxKind, InUse
 
 _PAGE = 50
 _QUOTED_CHARS_MAX = 300
-_SOURCES_SHOWN = 3
 _WORDS = {
     InboxKind.APPROVAL: ("asked by a run", "asked by runs"),
     InboxKind.CONFLICT: ("conflict", "conflicts"),
@@ -61,21 +60,22 @@ _KEYS = {
     "n": (InboxAct.REJECT, InboxAct.REVOKE, InboxAct.SKIP, InboxAct.DENY),
     "e": (InboxAct.EDIT,),
 }
+# What an act is called where it is offered, and once it is done.
 _SHOWN = {
-    InboxAct.CONFIRM: "use it",
-    InboxAct.STANDING: "use it in every prompt",
-    InboxAct.EDIT: "change it and use it",
-    InboxAct.REPLACE: "replace the old one",
-    InboxAct.BOTH_HOLD: "both hold",
-    InboxAct.REJECT: "turn it down",
-    InboxAct.VERIFY: "keep it",
-    InboxAct.REVOKE: "take it back",
-    InboxAct.SAVE: "save it as a skill",
-    InboxAct.SKIP: "skip it",
-    InboxAct.APPROVE: "allow it",
-    InboxAct.ANSWER: "answer",
-    InboxAct.DENY: "deny it",
-    InboxAct.RETRY: "try again",
+    InboxAct.CONFIRM: ("use it", "In use"),
+    InboxAct.STANDING: ("use it in every prompt", "In use in every prompt"),
+    InboxAct.EDIT: ("change it and use it", "Changed and in use"),
+    InboxAct.REPLACE: ("replace the old one", "In use, and the old one replaced"),
+    InboxAct.BOTH_HOLD: ("both hold", "In use beside the other"),
+    InboxAct.REJECT: ("turn it down", "Turned down"),
+    InboxAct.VERIFY: ("keep it", "Kept"),
+    InboxAct.REVOKE: ("take it back", "Taken back"),
+    InboxAct.SAVE: ("save it as a skill", "Saved as a skill"),
+    InboxAct.SKIP: ("skip it", "Skipped"),
+    InboxAct.APPROVE: ("allow it", "Allowed"),
+    InboxAct.ANSWER: ("answer", "Answered"),
+    InboxAct.DENY: ("deny it", "Denied"),
+    InboxAct.RETRY: ("try again", "Tried again"),
 }
 # What an answer is refused with where another one came first.
 _DECIDED_ELSEWHERE = frozenset({"record.revision", "suggestion.moved", "approval.decided", "approval.moved"})
@@ -157,7 +157,7 @@ def _show_list(found: ops.InboxPage, kinds: frozenset[InboxKind]) -> None:
 
 
 def _come_from(item: InboxItem) -> list[str]:
-    named, more = ", ".join(item.outside[:_SOURCES_SHOWN]), len(item.outside) - _SOURCES_SHOWN
+    named, more = ", ".join(item.outside[:SOURCES_SHOWN]), len(item.outside) - SOURCES_SHOWN
     return [f"comes from outside: {named}{f' and {more} more' if more > 0 else ''}"] if named else []
 
 
@@ -246,7 +246,7 @@ class Deciding:
                 if pending is not None:
                     self._settle()
                     self._pending = pending
-                    say(f"   → {_SHOWN[act]}; u takes it back, the next answer carries it out", "dim")
+                    say(f"   → {_SHOWN[act][0]}; u takes it back, the next answer carries it out", "dim")
                     return place + 1
             else:
                 named = repr(key) if key.isprintable() else "That key"
@@ -282,8 +282,9 @@ class Deciding:
             return None
         text = None
         if act in (InboxAct.EDIT, InboxAct.ANSWER):
-            text = (read_line("   The text, Enter alone leaves it [text]: ") or "").strip()
-            if not text:
+            before = self._shown.summary if self._shown and act is InboxAct.EDIT else ""
+            text = (read_line("   The text [Enter alone leaves it]: ", before=before) or "").strip()
+            if text in ("", before):
                 return None
         return PendingAct(place=place, item=item, act=act, text=text, shown=self._shown)
 
@@ -296,6 +297,10 @@ class Deciding:
         try:
             with self._call.operations(works_last=False) as operations:
                 _carry_out(operations, _bring_up_to_date(operations, pending))
+        except KeyboardInterrupt:
+            say(excerpt(f"   Stopped while it was carried out: {what}", _columns()), "yellow")
+            say("   `runlore inbox --list` shows whether it still waits.", "yellow")
+            raise
         except RunloreError as error:
             is_theirs = error.code in _DECIDED_ELSEWHERE
             sentence = "somebody else has decided on it, or changed it" if is_theirs else error.sentence
@@ -306,12 +311,13 @@ class Deciding:
         else:
             self._done += 1
             self._has_saved |= pending.act is InboxAct.SAVE
-            say(excerpt(f"   Done: {_SHOWN[pending.act]}: {what}", _columns()), "green")
+            say(excerpt(f"   {_SHOWN[pending.act][1]}: {what}", _columns()), "green")
 
     def _show(self, item: InboxItem, place: int) -> None:
         say("")
         total = max(self._total, len(self._queue))
-        say(f"{place + 1:,} of {total:,}  {_WORDS[item.kind][0]}", "bold")
+        name = f": {_name_of(item)}" if _name_of(item) else ""
+        say(f"{place + 1:,} of {total:,}  {_WORDS[item.kind][0]}{name}", "bold")
         with self._call.operations(works_last=False) as operations:
             try:
                 self._shown = _SHOW.get(item.kind, _show_record)(self._call, operations, item)
@@ -329,7 +335,7 @@ def _act_of(key: str, item: InboxItem) -> InboxAct | None:
 
 def _question(item: InboxItem) -> str:
     acts = ((key, _act_of(key, item)) for key in _KEYS)
-    told = [f"{key}={_SHOWN[act]}" for key, act in acts if act is not None]
+    told = [f"{key}={_SHOWN[act][0]}" for key, act in acts if act is not None]
     # A line ends between two keys, never within what one does.
     text = f"[{', '.join(told)}, s=later, u=undo, ?, q]:".replace(" ", "\xa0").replace(",\xa0", ", ")
     lines = textwrap.fill(text, _columns(), initial_indent="   ", subsequent_indent="    ")
@@ -369,7 +375,7 @@ def show_beside(against: Sequence[InUse], new: str) -> None:
 
 
 def _show_suggestion(_call: Invocation, operations: ops.Operations, item: InboxItem) -> None:
-    show_preview(operations.get_suggestion(item.id))
+    show_suggestion(operations.get_suggestion(item.id))
 
 
 def _show_approval(_call: Invocation, operations: ops.Operations, item: InboxItem) -> None:

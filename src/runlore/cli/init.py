@@ -5,19 +5,25 @@ stops leaves a whole state behind: what is done is done, and the next call goes 
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from runlore.cli.agent.approval_prompt import read_line
 from runlore.cli.invocation import Invocation
-from runlore.cli.learn import LearnOptions, dry_run_to_plain, learn_from, preview_sources
+from runlore.cli.learn import (
+    LearnOptions,
+    dry_run_to_plain,
+    is_unfinished,
+    learn_from,
+    preview_sources,
+)
 from runlore.cli.skills.mounting import PlaceOptions, mount
 from runlore.cli.skills.prompt import STOPPED, is_terminal
-from runlore.cli.skills.saving import SaveOptions, save
 from runlore.cli.tables import init_tables
 from runlore.cli.tables.init_tables import MachineState, SetupStep
 from runlore.cli.tables.table_cells import short_path
@@ -29,6 +35,7 @@ from runlore.domain.errors import RunloreError
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.runs.transcript import TranscriptSource
+from runlore.ports.operations import InboxKind
 
 if TYPE_CHECKING:
     from runlore.daemon.connected_agents import AgentConnection, FileChange
@@ -82,8 +89,7 @@ def is_first_call() -> bool:
 
 def _ask_through(call: Invocation) -> None:
     """Look, show, and ask about one step after the other."""
-    state = MachineState()
-    taken: list[SetupStep] = []
+    taken = TakenSteps()
     say("Looking for your agents' sessions. Nothing is stored before you say so.", "dim")
     try:
         state = _look(call)
@@ -91,31 +97,54 @@ def _ask_through(call: Invocation) -> None:
         for name in _NAMES:
             for step in _steps(call, state, only=name):
                 # Who has just gone through the inbox was asked about each suggestion there.
-                is_asked = step.name == "save" and any(each.name == "review" for each in taken)
-                if is_asked or not _is_wanted(step):
-                    continue
-                step.act(call)
-                taken.append(step)
+                is_asked = step.name == "save" and any(each.name == "review" for each in taken.steps)
+                if not is_asked and _is_wanted(step):
+                    with taken.take(step):
+                        step.act(call)
             state = replace(_look_at_store(call, state), teaches=None)
     except (KeyboardInterrupt, EOFError, typer.Exit) as stop:
-        init_tables.show_end(taken, stopped=True)
+        init_tables.show_stopped(taken.steps, taken.begun)
         raise typer.Exit(0 if isinstance(stop, EOFError) else STOPPED) from None
-    init_tables.show_end(taken, stopped=False, waiting=state.waiting)
+    except RunloreError:
+        init_tables.show_stopped(taken.steps, taken.begun)
+        raise
+    init_tables.show_end(taken.steps, waiting=state.waiting)
+
+
+@dataclass
+class TakenSteps:
+    """The steps that were begun, in order, and the one that has not ended."""
+
+    steps: list[SetupStep] = field(default_factory=list)
+    begun: SetupStep | None = None
+
+    @contextmanager
+    def take(self, step: SetupStep) -> Iterator[None]:
+        self.steps.append(step)
+        self.begun = step
+        yield
+        self.begun = None
 
 
 def _take_all(call: Invocation) -> None:
     """Take every step that asks for no decision, and say which."""
-    quiet = _quiet(call)
+    quiet, taken = _quiet(call), TakenSteps()
     state = _look(call)
     found, done = state, list[tuple[SetupStep, str, JsonValue]]()
-    for name in _NAMES:
-        for step in _steps(call, state, only=name):
-            if step.is_decision or step.problem:
-                done.append((step, "cannot" if step.problem else "waits", None))
-                continue
-            step.act(quiet)
-            done.append((step, "done", quiet.answers[-1]))
-        state = replace(_look_at_store(call, state), teaches=None)
+    try:
+        for name in _NAMES:
+            for step in _steps(call, state, only=name):
+                if step.is_decision or step.problem:
+                    done.append((step, "cannot" if step.problem else "waits", None))
+                    continue
+                with taken.take(step):
+                    step.act(quiet)
+                done.append((step, "done", quiet.answers[-1]))
+            state = replace(_look_at_store(call, state), teaches=None)
+    except (KeyboardInterrupt, RunloreError):
+        done += [(step, "stopped", None) for step in (taken.begun,) if step]
+        call.answer(_to_plain(found, done), lambda: init_tables.show_stopped(taken.steps, taken.begun))
+        raise
     call.answer(_to_plain(found, done), lambda: init_tables.show_done(found, done))
 
 
@@ -130,13 +159,8 @@ def _is_wanted(step: SetupStep) -> bool:
         return False
     shows = "/? shows it" if step.show else ""
     while True:
-        sys.stdout.write(f"  {step.question} [Y/n/q{shows}]: ")
-        sys.stdout.flush()
-        line = sys.stdin.readline()
-        if not line:
-            say("")
-            raise EOFError
-        word = line.strip().lower()
+        line = read_line(f"  {step.question} [Y/n/q{shows}]: ", afresh=True)
+        word = "q" if line is None else line.strip().lower()
         if not word or word in _YES | _NO:
             return word not in _NO
         if word in _STOP:
@@ -177,7 +201,13 @@ def _look_at_store(call: Invocation, state: MachineState) -> MachineState:
     settings = call.settings()
     mounting = MountManager(settings.state_root, source=settings.url or "")
     connected = () if settings.url else tuple(list_connected(settings.state_root))
-    state = replace(state, state_root=settings.state_root, mounted=mounting.folders(), connected=connected)
+    state = replace(
+        state,
+        state_root=settings.state_root,
+        mounted=mounting.folders(),
+        connected=connected,
+        is_unfinished=is_unfinished(settings),
+    )
     unread: Sequence[TranscriptSource] = state.sources
     if settings.url is not None or has_store(settings.state_root, settings.database_url):
         with call.operations(mounts_follow=False) as operations:
@@ -204,13 +234,14 @@ def _steps(call: Invocation, state: MachineState, only: str = "") -> Iterator[Se
 
 
 def _learn_steps(_call: Invocation, state: MachineState) -> Iterator[SetupStep]:
-    if state.unread:
+    if state.unread or state.is_unfinished:
         yield SetupStep(
             name="learn",
             title="Store what was read",
-            question="Store it?" if state.teaches else "Read them?",
+            question="Store it?" if state.teaches else "Read them?" if state.unread else "Go on?",
             command="runlore learn",
-            undo=f"delete {short_path(state.state_root)}; your agents' own files are not touched",
+            undo=f"`runlore down`, then delete {short_path(state.state_root)}; your agents' own files are"
+            " not touched",
             preview=init_tables.learn_preview(state),
             act=partial(_store_quietly, sources=state.unread),
         )
@@ -231,18 +262,18 @@ def _review_steps(_call: Invocation, state: MachineState) -> Iterator[SetupStep]
             title="Review what waits",
             question="Go through it?",
             command="runlore inbox",
-            undo="u at each, runlore memory rollback ID --restore later",
+            undo="u at each; later `runlore memory rollback ID --restore` and `runlore skill delete NAME`",
             preview=init_tables.review_preview(state),
             act=_review,
             is_decision=True,
         )
 
 
-def _review(call: Invocation) -> None:
+def _review(call: Invocation, kinds: frozenset[InboxKind] = frozenset()) -> None:
     from runlore.cli import options
     from runlore.cli.inbox import inbox
 
-    inbox(call, options.PageOptions())
+    inbox(call, options.PageOptions(), kinds)
 
 
 def _save_steps(_call: Invocation, state: MachineState) -> Iterator[SetupStep]:
@@ -251,10 +282,10 @@ def _save_steps(_call: Invocation, state: MachineState) -> Iterator[SetupStep]:
             name="save",
             title="Keep skills",
             question="Go through them?",
-            command="runlore skill save",
-            undo="runlore skill delete NAME",
+            command="runlore inbox --kind skill",
+            undo="u at each; later `runlore skill delete NAME`",
             preview=init_tables.save_preview(state),
-            act=lambda how: save(how, SaveOptions()),
+            act=partial(_review, kinds=frozenset({InboxKind.SUGGESTION})),
             is_decision=True,
         )
 
@@ -266,7 +297,7 @@ def _mount_steps(call: Invocation, state: MachineState) -> Iterator[SetupStep]:
             title="Put your skills where your agents look",
             question="Put them there?",
             command="runlore skill mount --user",
-            undo="runlore skill unmount",
+            undo="`runlore skill unmount`",
             preview=init_tables.mount_preview(state),
             act=lambda how: mount(how, PlaceOptions(user=True)),
             show=partial(mount, call, PlaceOptions(user=True, dry_run=True)) if state.skills else None,
@@ -290,7 +321,7 @@ def _connect_steps(call: Invocation, state: MachineState) -> Iterator[SetupStep]
             title=f"Connect {AGENTS[agent].title}",
             question="Connect it?",
             command=f"runlore connect {agent}",
-            undo=f"runlore disconnect {agent}",
+            undo=f"`runlore disconnect {agent}`",
             preview=init_tables.connect_preview(changes),
             act=partial(connect, agent=agent, options=ConnectOptions()),
             show=partial(connect, call, agent, ConnectOptions(dry_run=True)),

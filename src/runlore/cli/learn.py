@@ -1,7 +1,8 @@
 """`runlore learn`: reads the transcripts that people already have, and ends with skills worth keeping."""
 
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ from runlore.cli.invocation import Invocation
 from runlore.cli.terminal import progress_bar, say
 from runlore.cli.times import past_time
 from runlore.cli.typer_commands import argument, option
+from runlore.config.settings import Settings
 from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
 from runlore.daemon.process.daemon_lock import has_store
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from runlore.daemon.mining.people import FindSources
     from runlore.daemon.mining.store_runs import ReadSources, Stored
     from runlore.domain.record import Record
+
+
+# Stands in the state root while sessions are stored and looked through.
+_UNFINISHED = "learn-unfinished"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,6 +251,22 @@ def learn_from(
     call.answer(plain, show)
 
 
+def is_unfinished(settings: Settings) -> bool:
+    """Whether sessions were stored, and what they teach was not looked for to the end."""
+    return settings.url is None and os.path.exists(os.path.join(settings.state_root, _UNFINISHED))
+
+
+@contextmanager
+def _mark_unfinished(settings: Settings) -> Iterator[None]:
+    """Leave a mark where this is stopped before its end, whatever stops it."""
+    mark = os.path.join(settings.state_root, _UNFINISHED)
+    if settings.url is None:
+        os.close(os.open(mark, os.O_CREAT | os.O_WRONLY, 0o600))
+    yield
+    with suppress(FileNotFoundError):
+        os.unlink(mark)
+
+
 def _store_and_suggest(
     call: Invocation,
     options: LearnOptions,
@@ -265,12 +287,13 @@ def _store_and_suggest(
         before = {each.record_id for each in waiting_statements(operations)}
         for persona_id in sorted({source.persona_id for source in sources} - {""}):
             operations.put_persona(ops.PersonaChange(persona_id=PersonaId(persona_id)))
-        with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
-            read_on = None if readers is None else readers.read_on
-            stored = store(operations, AllTranscripts(), sources, read=read_on, progress=progress)
-        with progress_bar("Looking for skills", hidden=call.as_json) as progress:
-            is_asked = options.enhance and options.show_requests is None
-            answer = operations.suggest(ops.SuggestRequest(enhance=is_asked), progress)
+        with _mark_unfinished(call.settings()):
+            with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
+                read_on = None if readers is None else readers.read_on
+                stored = store(operations, AllTranscripts(), sources, read=read_on, progress=progress)
+            with progress_bar("Looking for skills", hidden=call.as_json) as progress:
+                is_asked = options.enhance and options.show_requests is None
+                answer = operations.suggest(ops.SuggestRequest(enhance=is_asked), progress)
         read = None
         if options.show_requests is not None:
             read = write_requests(operations, options.show_requests)

@@ -122,7 +122,7 @@ def _ask(
         say(f"   {_describe(draft.kind, draft.scope)}", "dim")
         key = read_key(ASKED_OF_RULE if is_rule else ASKED)
         if key == "e":
-            changed = (read_line("   The text [text]: ") or "").strip()
+            changed = (read_line("   The text [Enter keeps it]: ", before=draft.content) or "").strip()
             draft = guess(changed) if changed else draft
         elif key in ("y", "n", "q", "") or (key == "a" and is_rule):
             return draft if key in ("y", "a") else None, key == "a"

@@ -215,7 +215,7 @@ def test_of_two_who_decide_on_a_suggestion_the_first_one_counts(
     stored = embedded.json("skill", "suggestions", "show", name)
     assert stored["state"] == {"save": "saved", "skip": "skipped"}[others]
     assert ("[suggestion.moved]" in seen.text) is not is_done
-    assert ("Done: " in seen.text.replace("Not done: ", "")) is is_done
+    assert (f"Saved as a skill: {name}\n" in seen.text) is is_done
 
 
 def test_a_suggestion_and_its_procedure_are_one_question_and_one_number_everywhere(
@@ -229,7 +229,8 @@ def test_a_suggestion_and_its_procedure_are_one_question_and_one_number_everywhe
     assert "2 waiting for you" in runlore.text("status")
     assert runlore.json("init")["waiting"] == runlore.json("status")["waiting"] == 2
     seen = keys(runlore, "s", "q")
-    assert re.findall(r"(?m)^\d of \d  .*", seen.text) == ["1 of 2  suggested skill", "2 of 2  failed job"]
+    listed = ["1 of 2  suggested skill: release-version-atlas", "2 of 2  failed job"]
+    assert re.findall(r"(?m)^\d of \d  .*", seen.text) == listed
     assert "1 decided, 1 still waits." in keys(runlore, "y", "q").text
     (procedure,) = runlore.json("memory", "list", "--layer", "procedural")["items"]
     assert procedure["state"] == "active"
@@ -319,7 +320,7 @@ def test_what_is_changed_is_said_to_be_used_and_shown_as_changed(embedded: Runlo
     seen = keys(embedded, "\x1b[A", "e", "Tea is at four\n", "q").text
 
     assert "e=change it and use it" in seen
-    assert "Done: change it and use it: Tea is at four\n" in seen
+    assert "Changed and in use: Tea is at four\n" in seen
     assert "   That key is no answer here" in seen
     assert "\\x1b" not in seen
 

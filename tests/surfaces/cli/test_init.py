@@ -20,7 +20,7 @@ from tests.surfaces.at_terminal import CTRL_C, CTRL_D, Seen, here
 from tests.surfaces.cli.first_minute import RULE, WIDTHS, fill, play, recording
 from tests.surfaces.cli.test_connect import agents_files
 from tests.surfaces.command_line import Runlore
-from tests.surfaces.transcripts import add_turns, write_session
+from tests.surfaces.transcripts import RELEASE, add_turns, write_session
 
 pytestmark = pytest.mark.req("INT-5", "SUR-7")
 
@@ -77,7 +77,7 @@ def test_who_stops_at_a_question_leaves_a_whole_state_from_which_it_goes_on(
 
     stopped.append(stop_at(machine, "y\n", key))
     assert steps(machine) == STEPS[1:]
-    stopped.append(stop_at(machine, "n\n", "y\n", "y\n", key))
+    stopped.append(stop_at(machine, "n\n", "y\n", "y", "q", key))
     assert steps(machine) == ["review", "mount", "connect claude-code"]
     stopped.append(stop_at(machine, "n\n", "n\n", key))
     assert steps(machine) == ["review", "mount", "connect claude-code"]
@@ -126,6 +126,26 @@ def test_it_tells_what_was_said_again(machine: Runlore, clean_home: Path) -> Non
     assert "“Please always make small commits.”  (2 sessions since" in text
 
 
+@pytest.mark.req("TNT-4")
+def test_a_procedure_with_words_from_outside_is_told_as_such(machine: Runlore, clean_home: Path) -> None:
+    marked = "Some of its words are from web pages, other tools or files."
+    assert marked not in machine.text("init", columns=120)
+    page = "make build VERSION=1.{0}.0\nmake check\ngit tag v1.{0}.0\nmake publish VERSION=1.{0}.0\n"
+    for number in range(3):
+        calls = [(command.format(number=number), output, code) for command, output, code in RELEASE]
+        told = [("curl https://example.org/release", page.format(number), 0), *calls]
+        folder = next(clean_home.rglob("release-0.jsonl")).parent
+        began_at = START - timedelta(days=9 - number)
+        write_session(
+            folder, f"release-{number}", [(f"Release version 1.{number}.0", told)], began_at=began_at
+        )
+
+    shown = machine.text("init", columns=120)
+
+    assert "How you work: 1 procedure worth a skill" in shown
+    assert shown.count(f"    {marked}\n") == 1
+
+
 def test_without_a_terminal_it_says_what_it_would_do_and_does_nothing(
     machine: Runlore, clean_home: Path
 ) -> None:
@@ -162,7 +182,7 @@ def test_yes_takes_what_can_be_undone_and_leaves_decisions_to_a_person(
     assert done["steps"][0]["answer"]["stored"] == 4
     status = machine.json("status")
     assert (status["waiting"], status["skills"]["active"], len(status["agents"])) == (2, 0, 1)
-    assert "Waits for you: `runlore skill save`" in machine.text("init", "--yes")
+    assert machine.text("init", "--yes").count("Waits for you: `runlore inbox`\n") == 1
     machine.json("disconnect", "claude-code")
     assert agents_files(clean_home) == before
 

@@ -115,15 +115,15 @@ def _deny(approval: Approval, why: str) -> ops.ApprovalDecision:
     return ops.ApprovalDecision(approval_id=approval.approval_id, approve=False, answer=why or None)
 
 
-def read_line(prompt: str, *, afresh: bool = False) -> str | None:
+def read_line(prompt: str, *, afresh: bool = False, before: str = "") -> str | None:
     """A line without its end; None at the end of the input. `afresh`: what was typed or pasted before it was
-    asked for is thrown away."""
+    asked for is thrown away. `before` stands there to be changed, where lines can be edited."""
     while True:
         if afresh:
             with suppress(OSError, ValueError, termios.error):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
         try:
-            line = _line(prompt)
+            line = _line(prompt, before)
             # What was no UTF-8 may be hidden in it, as halves of characters.
             line.encode()
             return line
@@ -143,10 +143,15 @@ def remember(text: str) -> None:
         editor.add_history(text)
 
 
-def _line(prompt: str) -> str:
+def _line(prompt: str, before: str = "") -> str:
     # Lines are edited at the streams that the process began with, and at no others.
-    if (sys.stdin, sys.stdout) == (sys.__stdin__, sys.__stdout__) and _editor() is not None:
-        return input(prompt)
+    editor = _editor() if (sys.stdin, sys.stdout) == (sys.__stdin__, sys.__stdout__) else None
+    if editor is not None:
+        editor.set_startup_hook(lambda: editor.insert_text(before))
+        try:
+            return input(prompt)
+        finally:
+            editor.set_startup_hook()
     sys.stdout.write(prompt)
     sys.stdout.flush()
     line = sys.stdin.readline()

@@ -21,6 +21,7 @@ ASKED = "   Save as skill? [Y/n/s=skip always]: "
 # What came from outside is saved by a word alone, never by Enter: then whoever says it has read the text.
 ASKED_OUTSIDE = "   It comes from outside. Have you read it? Save as skill? [y/N/s=skip always]: "
 PREVIEW_LINES_MAX = 40
+SOURCES_SHOWN = 3
 # What a shell says of a command that was stopped from the keyboard.
 STOPPED = 128 + signal.SIGINT
 
@@ -89,9 +90,14 @@ def ask_about(
 
 
 def show_preview(stored: StoredSuggestion, *, place: str = "") -> None:
-    suggestion = stored.suggestion
     say("")
-    say(f"Skill suggestion{f' {place}' if place else ''}: {suggestion.name}", "bold")
+    say(f"Skill suggestion{f' {place}' if place else ''}: {stored.suggestion.name}", "bold")
+    show_suggestion(stored)
+
+
+def show_suggestion(stored: StoredSuggestion) -> None:
+    """How often it was seen, where it comes from, and its text."""
+    suggestion = stored.suggestion
     say(f"   seen {seen_text(suggestion)}", "dim")
     # What stands in its text is not said twice.
     if suggestion.description not in suggestion.body:
@@ -101,7 +107,10 @@ def show_preview(stored: StoredSuggestion, *, place: str = "") -> None:
             say(f"     • {command}", is_code=True)
     is_outside = suggestion.provenance.tainted
     if is_outside:
-        say(f"   From outside: {', '.join(suggestion.provenance.sources)}", "red")
+        sources = suggestion.provenance.sources
+        more = len(sources) - SOURCES_SHOWN
+        rest = f" and {more:,} more: `runlore skill suggestions show {suggestion.name}`" if more > 0 else ""
+        say(f"   From outside: {', '.join(sources[:SOURCES_SHOWN])}{rest}", "red")
     say("")
     lines = suggestion.body.splitlines()
     shown = lines if is_outside else lines[:PREVIEW_LINES_MAX]

@@ -46,6 +46,8 @@ class MachineState:
     # Whether all steps are told at once, those too that follow from others.
     is_plan: bool = False
     connected: "tuple[ConnectedAgent, ...]" = ()
+    # Whether storing was stopped before all that was stored had been looked through.
+    is_unfinished: bool = False
 
     @property
     def waiting(self) -> int:
@@ -133,11 +135,12 @@ def show_plan(state: MachineState, steps: Sequence[SetupStep]) -> None:
 
 def show_done(state: MachineState, done: Sequence[tuple[SetupStep, str, JsonValue]]) -> None:
     show_found(state)
-    show_end([step for step, is_now, _ in done if is_now == "done"], stopped=False)
+    show_end([step for step, is_now, _ in done if is_now == "done"])
     for step, is_now, _ in done:
         if step.problem:
             say(f"{step.title} cannot be done: {step.problem}", "yellow")
-        elif is_now == "waits":
+        # What waits in the inbox has the suggestions in it.
+        elif is_now == "waits" and step.name != "save":
             say(f"Waits for you: `{step.command}`", "yellow")
 
 
@@ -151,25 +154,38 @@ def show_stored(told: JsonValue) -> None:
             say(f"  Left for later: {plural(unfinished, 'run')} that may still go on.", "dim")
 
 
-def show_end(taken: Sequence[SetupStep], *, stopped: bool, waiting: int = 0) -> None:
+def show_end(taken: Sequence[SetupStep], *, waiting: int = 0) -> None:
     say("")
-    if stopped:
-        done = "what was done before stays" if taken else "nothing was changed"
-        say(f"Stopped; {done}. `runlore init` goes on from here.", "yellow")
-    elif taken:
+    if taken:
         say("You are set up. `runlore status` shows how it is.", "green")
         if waiting:
             say(f"{_waits_text(waiting)} for you: `runlore inbox`", "yellow")
     else:
         say("Nothing was changed. `runlore init` asks again.", "dim")
-    undone = [step for step in taken if not step.is_decision]
-    if undone:
+    _show_undo(taken)
+
+
+def show_stopped(taken: Sequence[SetupStep], begun: SetupStep | None) -> None:
+    """What somebody who stops, or whom an error stops, has done; `begun` is the step that did not end."""
+    say("")
+    if begun:
+        said = f"Stopped in the middle of “{begun.title}”; what was done until then stays."
+    else:
+        said = f"Stopped; {'what was done before stays' if taken else 'nothing was changed'}."
+    say(f"{said} `runlore init` goes on from here.", "yellow")
+    _show_undo(taken)
+
+
+def _show_undo(taken: Sequence[SetupStep]) -> None:
+    if taken:
         say("What undoes it:", "dim")
-    for step in undone:
+    for step in taken:
         say(f"  {step.title[:1].lower()}{step.title[1:]}: {step.undo}", "dim")
 
 
 def learn_preview(state: MachineState) -> tuple[str, ...]:
+    if not state.unread:
+        return ("It was stopped before its end. What is stored is looked through for skills.",)
     told = "What your agents said and did there" if state.teaches else "What is new in your sessions"
     if state.later and not state.teaches:
         told = f"What is new in the newest {len(state.unread):,} of them"
