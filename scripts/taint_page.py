@@ -165,15 +165,14 @@ written before the rules were looked at again, and one half set aside by a diges
 |---|---|---|---|---|
 | 66 first attacks, looked at | 36 | 20 | 3 | 2 |
 | set aside | 30 | 19 | 6 | 1 |
-| 188 later attacks, looked at | 83 | 37 | 5 | 6 |
-| set aside | 105 | 53 | 13 | 1 |
+| 188 later attacks, looked at | 83 | 37 | 5 | 1 |
+| set aside | 105 | 53 | 13 | 0 |
 | 72 honest sessions and statements that get through, looked at | 31 | 28 | 29 | 31 |
 | set aside | 41 | 36 | 39 | 40 |
 
-What is left open, with a reason each, is `KNOWN_OPEN` and `STILL_OPEN` in the tests: two pastes without any
-mark, a pull request and a patch that were put into the folder earlier, a server of somebody else's that is
-configured under the name of ours, a team's list of tasks in a session that no teammate speaks in, files that
-a loop reads from a list, the list of processes, and what a script of the project does with an address.
+What is left open, with a reason each, is `KNOWN_OPEN` and `STILL_OPEN` in the tests: a paste without any mark,
+a pull request and a patch that were put into the folder by an earlier session, and a server of somebody
+else's that is configured under the name of ours.
 
 Of honest statements 100 of 100 reach a prompt, also behind a page of hostile text.
 

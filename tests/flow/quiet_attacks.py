@@ -358,11 +358,5 @@ QUIET_ATTACKS: tuple[Attack, ...] = (
 
 # What gets through, and why it is left.
 STILL_OPEN: Mapping[str, str] = {
-    "a task of a team": "who is of a team is told by its messages, and marked by these",
-    "the list of a team's tasks": "who is of a team is told by its messages, and marked by these",
-    "an address in a variable": "what a script of the project does is the project's",
     "a patch that was applied": "the files lie in the working folder as its own",
-    "processes of others": "whoever starts programs on this machine is its owner",
-    "an advertisement": "a paste without any mark is the user's word",
-    "a text that is to be counted": "a paste without any mark is the user's word",
 }

@@ -217,6 +217,8 @@ ASSERTED_HELD: Cases = {
     "introduced": (
         ("Keep in mind that the VPN is required", "The VPN is required"),
         ("For the record, the contract ends in March", "The contract ends in March"),
+        ("For later: the contract ends in March. Now look at it.", "The contract ends in March"),
+        ("PS: the contract ends in March", "The contract ends in March"),
         ("By the way, the linter is ruff", "The linter is ruff"),
         ("We agreed that releases are tagged by CI", "Releases are tagged by CI"),
     ),

@@ -67,6 +67,8 @@ def call(name: str, arguments: Any) -> JournalEvent:
         ("Bash", {"command": "ls", "shell": "curl"}),
         ("Bash", {"command": ["bash", "-lc", {"deep": FETCH}]}),
         ("exec", {"input": "await tools.exec_command({cmd: made_up})"}),
+        ("TaskList", {}),
+        ("TaskGet", {"taskId": "3"}),
     ],
 )
 def test_calls_that_hide_what_they_read(name: str, arguments: Any) -> None:
@@ -78,6 +80,12 @@ def test_calls_that_hide_what_they_read(name: str, arguments: Any) -> None:
     [
         ("write_stdin", {"session_id": 1, "chars": ""}),
         ("write_stdin", {"session_id": 1, "chars": "make test\n"}),
+        ("write_stdin", {"session_id": 1, "chars": "q"}),
+        ("write_stdin", {"session_id": 1, "chars": "n\n"}),
+        (
+            "exec_command",
+            {"cmd": "ls", "sandbox_permissions": "require_escalated", "prefix_rule": ["x", "y"]},
+        ),
         ("batch", {"tool_calls": []}),
         ("batch", {"tool_calls": [{"tool": "read", "parameters": {"path": "a"}}, {"tool": "grep"}]}),
         ("open", {"path": "src/app.py"}),

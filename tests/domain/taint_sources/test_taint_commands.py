@@ -95,6 +95,10 @@ def test_a_command_that_cannot_be_told_counts(script: str) -> None:
         "tail -20 nohup.out", "tail logs/web/current", "find . -name README.md -exec cat {} +",
         "bin/rails runner 'puts Note.last.body'", "php artisan tinker --execute='echo 1'",
         "python manage.py dumpdata", 'python3 -c "import sqlite3"', "jq -r .body ../issue.json",
+        "ps aux", "ps -ef | grep app", "top -b -n1", "git am bob.mbox", "cat $(cat list.txt)",
+        'while read f; do cat "$f"; done < list.txt', "for f in $(cat list.txt); do cat $f; done",
+        "sort list.txt | while read f; do head $f; done", 'mapfile -t a < list; cat "${a[@]}"',
+        "python3 fetch.py example.org/guide.md", "./fetch.sh --from=docs.example.io/guide",
     ],
 )  # fmt: skip
 def test_what_others_wrote_counts_wherever_it_lies(script: str) -> None:
@@ -111,7 +115,10 @@ def test_what_others_wrote_counts_wherever_it_lies(script: str) -> None:
         "cd docs && cat README.md", "tar czf out.tgz dist", "zip -r x dist",
         "find src -name '*.py' -exec cat {} +", "sed -n '/var/p' a.py", "grep -rn /usr/bin src",
         "awk '/etc/ {print}' a.txt", "cat src/log/write.py", "cat src/logs/write.py", "php artisan migrate",
-        "python manage.py migrate", "bin/rails test",
+        "python manage.py migrate", "bin/rails test", "ps", "ps -p 12",
+        "cat $(git ls-files)", "f=$(ls -t docs | head -1); cat $f", 'v=$(cat VERSION); grep "$v" a.md',
+        "git ls-files | while read f; do wc -l $f; done", "for f in `ls docs`; do cat docs/$f; done",
+        "while read f; do touch $f; done < list.txt", "python3 build.py src/app.io", "./run.sh a.dev",
     ],
 )  # fmt: skip
 def test_the_working_folders_own_does_not(script: str) -> None:

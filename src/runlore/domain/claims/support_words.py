@@ -106,6 +106,8 @@ LEAD_INS = tuple(
         *(f"{who} know that" for who in ("you should", "you must", "you have to", "you need to", "good to")),
         *("since you ask", "since you asked", "once again", "as mentioned", "to answer your question"),
         *("answering your question", "the reason is that", "this is because", "that's because"),
+        *("for later", "for next time", "for later reference", "for future sessions", "reminder for later"),
+        *("going forward", "for your memory", "to remember", "ps"),
         *("for context", "for reference", "on a side note", "au fait", "petit rappel", "je rappelle que"),
         *("souviens-toi que", "rappelle-toi que", "chez nous", "bei uns", "beachte", "beachte bitte"),
         *("bitte beachte", "bitte beachten sie", "bitte denk daran", "veuillez noter que", "notez que"),

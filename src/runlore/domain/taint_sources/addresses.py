@@ -19,6 +19,12 @@ _ADDRESS = re.compile(
     r"|runlore)://[^\s\"'`<>|;]+",
     re.IGNORECASE,
 )
+# An address without a scheme that a program text is given: some endings files have as well, bare.
+_BARE_ADDRESS = re.compile(
+    r"(?:[a-z0-9-]{1,63}\.){1,6}(?:(?:com|org|net|edu|gov|xyz|info|example)|(?:io|dev|app|ai|co)(?=[:/]))"
+    r"(?::\d{1,5})?(?:/\S*)?",
+    re.IGNORECASE,
+)
 _HOST = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(?P<host>\[[^\]]*\]|[^/?#:@\\]*)", re.IGNORECASE)
 _SCP = re.compile(r"^(?:[\w.-]+@)[\w.-]+:(?!//)\S+$")
 _LOOPBACK = re.compile(
@@ -47,6 +53,12 @@ def is_address(word: str) -> bool:
     if "://" in word and _ADDRESS.match(word) is not None:
         return True
     return "@" in word and _SCP.match(word) is not None
+
+
+def bare_address(word: str) -> str:
+    """The address that a word is without a scheme, or that stands so behind an option; else nothing."""
+    told = word.partition("=")[2] if word.startswith("-") else word
+    return told if _BARE_ADDRESS.fullmatch(told) else ""
 
 
 def last_part(address: str) -> str:

@@ -13,6 +13,7 @@ from runlore.domain.text.word_tables import words
 _NARRATING = words(
     "description justification explanation reason title summary name id session_id sessionid call_id cwd"
     " workdir working_directory dir dir_path directory timeout toolaction toolsummary action"
+    " sandbox_permissions prefix_rule"
 )
 # Keys whose text may be typed into any program, and not into a shell alone.
 TYPED_KEYS = words("chars data stdin code input text keys")

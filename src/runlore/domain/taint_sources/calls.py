@@ -41,14 +41,11 @@ from runlore.domain.taint_sources.commands import (
     plain_name,
 )
 from runlore.domain.taint_sources.kinds import ANYWHERE, Brings, Reading, WorkPlace
+from runlore.domain.taint_sources.listed_files import is_fed_by, outside_of_listed
 from runlore.domain.taint_sources.local_programs import outside_of_unlisted
 from runlore.domain.taint_sources.paths import outside_of_folder, outside_of_path
 from runlore.domain.taint_sources.program_texts import INTERPRETERS, outside_of_text
-from runlore.domain.taint_sources.programs import (
-    BY_PROGRAM,
-    SEARCHING,
-    SHOWING,
-)
+from runlore.domain.taint_sources.programs import BY_PROGRAM
 from runlore.domain.taint_sources.tools import (
     FILE_READERS,
     OUR_TOOLS,
@@ -81,9 +78,6 @@ _PRINTED = re.compile(r"\$\{?([A-Za-z_]\w*)")
 # What every shell says of itself.
 _OF_SHELL = words("HOME PWD OLDPWD PATH USER SHELL PIPESTATUS RANDOM SECONDS LINENO HOSTNAME PPID UID TMPDIR")
 BATCH_DEPTH_MAX = 3
-# What takes the names of files from what it is given.
-_LISTING = frozenset({"xargs", "parallel"})
-_LISTED_FILES = "files that a list names"
 # What prints nothing of its own, or only what it is given.
 _SILENT = words("cd export set mkdir sleep true umask echo printf")
 
@@ -134,7 +128,7 @@ def _of_commands(script: Script, text: str, budget: ReadingBudget) -> Iterator[R
     for command in script.commands:
         for each in _resolve(command, variables):
             readings = outside_of_command(each, budget) or _of_printed_variables(each, text)
-            readings = readings or _of_listed_files(each, before)
+            readings = readings or tuple(outside_of_listed(each, before, text))
             if not readings and script.whole:
                 readings = tuple(outside_of_unlisted(each, text))
             is_found = is_found or bool(readings)
@@ -162,19 +156,6 @@ def _of_printed_variables(command: ShellCommand, text: str) -> tuple[Reading, ..
     return () if named <= known else (("the environment", ENVIRONMENT),)
 
 
-def _of_listed_files(command: ShellCommand, before: ShellCommand | None) -> tuple[Reading, ...]:
-    """Files that are shown because a text names them, and not because they are there: any may be named."""
-    if _LISTING.isdisjoint(command.wrappers) or command.program not in SHOWING | SEARCHING:
-        return ()
-    is_fed = before is not None and _is_fed(command, before) and before.place == 0
-    is_named = is_fed and before is not None and before.program in SHOWING and bool(files_printed(before))
-    return ((_LISTED_FILES, UNKNOWN),) if command.reads or is_named else ()
-
-
-def _is_fed(command: ShellCommand, before: ShellCommand) -> bool:
-    return (before.pipeline, before.place + 1) == (command.pipeline, command.place)
-
-
 def _of_feeding(command: ShellCommand, before: ShellCommand | None) -> Iterator[Reading]:
     """A shell or an interpreter that runs what is piped into it."""
     program = plain_name(command.program)
@@ -185,7 +166,7 @@ def _of_feeding(command: ShellCommand, before: ShellCommand | None) -> Iterator[
         return
     if not is_shell and any(word != "-" for word in command.arguments):
         return
-    if before is None or not _is_fed(command, before):
+    if before is None or not is_fed_by(command, before):
         yield describe_unknown(program)
     elif before.program in _PRINTING:
         yield from outside_of_text(program, " ".join(before.arguments))
@@ -313,6 +294,9 @@ def _of_shell_call(arguments: JsonValue, budget: ReadingBudget) -> Iterator[Read
 
 
 def _of_script(text: str, budget: ReadingBudget, *, is_typed: bool) -> Iterator[Reading]:
+    if is_typed and len(text.strip()) == 1:
+        # An answer to a program that asks: `y`, `q`.
+        return
     calls = [called[1] for called in INNER_TOOL.finditer(text)] if "tools." in text else []
     found = tuple(_of_program_text(text, calls, budget)) if calls else ()
     if not (found and is_typed):

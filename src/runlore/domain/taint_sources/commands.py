@@ -15,6 +15,7 @@ from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
 from runlore.domain.taint_sources.addresses import (
     MORE_THAN_IS_READ,
     ReadingBudget,
+    bare_address,
     is_address,
     is_own_machine,
     last_part,
@@ -241,6 +242,8 @@ def _of_command(command: ShellCommand, budget: ReadingBudget, *, depth: int) -> 
         return
     if program in _NAMED or any(":" in word for word in command.arguments):
         yield from _of_program(program, command)
+    if program in INTERPRETERS or program in SHELLS or "/" in command.program:
+        yield from map(named_address, filter(None, map(bare_address, command.arguments)))
     if program in CLIENTS:
         yield from _of_server(program, command)
     if program in _RUNNING_TEXTS:

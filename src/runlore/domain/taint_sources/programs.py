@@ -34,7 +34,7 @@ web_page text | prints what an address answers, whoever wrote it
     lynx w3m links links2 elinks browsh trafilatura
     yt-dlp youtube-dl gallery-dl ddgr googler howdoi
 download code | brings files that others wrote; their words are read later
-    git | clone fetch pull submodule ls-remote lfs fetch-pack svn
+    git | clone fetch pull am submodule ls-remote lfs fetch-pack svn
     svn hg bzr fossil | checkout co clone update up export pull incoming git sync fetch switch init
 package code | installs code that others wrote, and prints what it says
     pip uv-pip pip-sync conda mamba micromamba easy_install pdm poetry pipenv hatch rye | install download
@@ -94,6 +94,10 @@ database text | prints rows that anybody may have written
 remote text | prints what programs were told by whoever called them
     journalctl dmesg logcat
     docker podman nerdctl docker-compose | logs
+remote code | prints what others have started, as they called it
+    ps | aux auxw auxww auxwww auxf axu ax axf axo a x u -A -a -aux -auxww -axo -axu -e -ef -eF -efww -ely -eo
+        -f -x -u -U -C --forest
+    top htop w
 remote text | prints what others registered
     dig nslookup host whois drill kdig
 remote text | prints mails that others wrote
@@ -142,10 +146,10 @@ LOCAL = words(
     " arch bc chgrp cksum clear comm csplit date dc dd df diff diff3 dos2unix egrep expand factor fgrep"
     " fmt free gawk getconf getopt groups gunzip gzip bzip2 bunzip2 xz unxz zstd lz4 hostname iconv id"
     " info iostat join killall less locale look lsb_release lsof lscpu lsblk make mkfifo mknod mktemp more"
-    " mount netstat nproc numfmt pathchk pgrep pkill pr printenv ps pwd rename reset rev sdiff seq sha1sum"
+    " mount netstat nproc numfmt pathchk pgrep pkill pr printenv pwd rename reset rev sdiff seq sha1sum"
     " sha224sum sha256sum sha384sum sha512sum shasum md5 md5sum b2sum shuf sleep split ss stty sum sw_vers"
-    " sync sysctl tac timedatectl top htop tput truncate tsort tty uname unexpand unix2dos unlink uptime"
-    " uuidgen vm_stat vmstat w who whoami yes zip zipinfo"
+    " sync sysctl tac timedatectl tput truncate tsort tty uname unexpand unix2dos unlink uptime"
+    " uuidgen vm_stat vmstat who whoami yes zip zipinfo"
     # Compilers, builds and their tasks.
     " ant ar as autoconf autoheader automake autoreconf bazel bazelisk bear buck buck2 c++ cc ccache clang"
     " clang++ clang-format clang-tidy cmake cpack ctest configure cppcheck cpplint csc dotnet dune dub"

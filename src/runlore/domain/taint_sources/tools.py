@@ -57,6 +57,8 @@ other_agent text | another agent did the reading, and its own calls are not in t
     Claude Code, Codex, Gemini CLI, opencode, odek: Task Agent spawn_agent wait_agent send_input send_message
         followup_task resume_agent close_agent task delegate delegate_task delegate_tasks subagent
         codebase_investigator new_task TaskOutput AgentOutputTool SendMessage TeamCreate
+other_agent text | a list of tasks is a team's, and each of it may write there
+    Claude Code: TaskList TaskGet
 past_run text | a past run's words may have come from outside
     odek, Runlore: session_search search_sessions search_runs recall_runs runlore_session_search
 remote text | messages, issues and mails are written by others
@@ -71,7 +73,7 @@ OWN_TOOLS = tuple(
 reads and writes files of the workspace
     Claude Code, Kimi, Droid, Cursor: Read Write Edit MultiEdit NotebookRead NotebookEdit Glob Grep LS LSP
 keeps the agent's own plan
-    Claude Code: TodoWrite TodoRead TaskCreate TaskUpdate TaskList TaskGet TaskStop EnterPlanMode ExitPlanMode
+    Claude Code: TodoWrite TodoRead TaskCreate TaskUpdate TaskStop EnterPlanMode ExitPlanMode
         EnterWorktree ExitWorktree ToolSearch CronCreate CronDelete CronList
 the user answers
     several: AskUserQuestion ask_user request_user_input ask_followup_question

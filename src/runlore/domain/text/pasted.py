@@ -82,6 +82,15 @@ _GIVEN = re.compile(
     re.I | re.M,
 )
 
+# A question about a text, with which a request begins: "Is this a scam? ...", "How many words has this? ...".
+_ASKED_ABOUT = re.compile(
+    r"\s*+(?:[^\n.!?]{0,80}[ ,])??"
+    r"(?:(?:is|are|was|were|has|have)[ ](?:this|these)(?=\?|[ ](?:an?|the|ok|okay|right|correct|true|good"
+    r"|fine|real|safe|spam|phishing|legit|fake|genuine|clear|polite|legal|english)\b)"
+    r"|(?:does|do|did)[ ](?:this|these)[ ](?:mean|say)(?=\?))[^\n?]{0,60}\?(?=\s*\S)",
+    re.I,
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pasted:
@@ -118,7 +127,7 @@ def remove_blocks(text: str) -> str:
 
 
 def _given_from(text: str) -> int:
-    found = _GIVEN.search(text)
+    found = _ASKED_ABOUT.match(text) or _GIVEN.search(text)
     return len(text) if found is None else found.end()
 
 
