@@ -170,8 +170,8 @@ written before the rules were looked at again, and one half set aside by a diges
 | 72 honest sessions and statements that get through, looked at | 31 | 28 | 29 | 31 |
 | set aside | 41 | 36 | 39 | 40 |
 
-What is left open, with a reason each, is `KNOWN_OPEN` and `STILL_OPEN` in the tests: a paste without any mark,
-a pull request and a patch that were put into the folder by an earlier session, and a server of somebody
+What is left open, with a reason each, is `KNOWN_OPEN` and `STILL_OPEN` in the tests: a paste without any
+mark, a pull request and a patch that were put into the folder by an earlier session, and a server of somebody
 else's that is configured under the name of ours.
 
 Of honest statements 100 of 100 reach a prompt, also behind a page of hostile text.
