@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from runlore.daemon.operations.access import follow_audit, read_all
+from runlore.daemon.operations.access import follow_audit
 from runlore.daemon.process.tokens import operator_secret, token_book
 from runlore.daemon.token_file import read_secret
 from runlore.domain.access import Role
@@ -15,6 +15,7 @@ from runlore.domain.errors import Conflict, Denied, Invalid
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.records.audit import Act
 from runlore.ports import operations as ops
+from runlore.ports.operations.paging import paginate
 from tests.world import World
 
 pytestmark = pytest.mark.req("OPS-7")
@@ -91,7 +92,7 @@ def test_the_operators_own_secret_stays_in_its_file_when_it_is_rotated(world: Wo
 def history(world: World, **asked: object) -> list[AuditEvent]:
     """The whole feed, page by page."""
     request = ops.AuditRequest(**{"limit": 2, **asked})  # type: ignore[arg-type]
-    return list(read_all(lambda each: world.operator.list_audit(replace(each, limit=2)), request))
+    return list(paginate(world.operator.list_audit, request))
 
 
 def do_something_of_everything(world: World) -> list[tuple[str, str, str]]:

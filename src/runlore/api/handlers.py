@@ -31,6 +31,7 @@ from runlore.domain.skill import SkillOrigin, SkillState
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.ports import operations as ops
 from runlore.ports.operations.declaration import EVERYBODY, OPERATIONS, Operation
+from runlore.ports.operations.paging import paginate
 
 MARKDOWN = "text/markdown"
 NDJSON = "application/x-ndjson"
@@ -92,7 +93,8 @@ async def list_audit(call: ApiCall, request: ops.AuditRequest) -> Response:
         asked = dataclasses.replace(request, since=since)
         return await _stream(call, lambda: _tell_audit(ask, asked))
     if NDJSON in accepted:
-        lines = (encode_json(answers.write(event)) + b"\n" for event in access.read_all(ask, request))
+        asked = dataclasses.replace(request, limit=limits.LIST_LIMIT_MAX)
+        lines = (encode_json(answers.write(event)) + b"\n" for event in paginate(ask, asked))
         return StreamingResponse(lines, headers=PRIVATE_HEADERS, media_type=NDJSON)
     page = await run_in_threadpool(ask, request)
     return response_to(OPERATIONS["list_audit"], call, page)

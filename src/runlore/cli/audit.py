@@ -1,6 +1,7 @@
 """`runlore audit`: who did what, and when."""
 
 import os
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
@@ -16,7 +17,9 @@ from runlore.cli.typer_commands import option
 from runlore.daemon import answers
 from runlore.domain.audit_feed import AuditKind
 from runlore.domain.errors import Unavailable
+from runlore.domain.limits import LIST_LIMIT_MAX
 from runlore.ports import operations as ops
+from runlore.ports.operations.paging import paginate
 
 
 def audit(
@@ -52,12 +55,10 @@ def audit(
 
 
 def _export(call: Invocation, request: ops.AuditRequest, path: str) -> None:
-    from runlore.daemon.operations.access import read_all
-
+    asked = replace(request, limit=LIST_LIMIT_MAX)
     with call.operations() as operations:
-        lines = [
-            orjson.dumps(answers.write(each)) + b"\n" for each in read_all(operations.list_audit, request)
-        ]
+        acts = paginate(operations.list_audit, asked)
+        lines = [orjson.dumps(answers.write(each)) + b"\n" for each in acts]
     try:
         atomic_write(path, lambda file: file.writelines(lines))
     except OSError as error:

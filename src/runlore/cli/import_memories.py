@@ -21,6 +21,7 @@ from runlore.domain.record import EvidenceRef, JsonObject, Kind, Source, State, 
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.ports import operations as ops
 from runlore.ports.foreign_memories import ForeignMemory
+from runlore.ports.operations.paging import paginate
 
 _SHOWN_MAX = 20
 _CONFIDENCE = 60
@@ -86,17 +87,12 @@ def import_memories(
 
 def _list_turned_down(operations: ops.Operations, system: str) -> Iterator[str]:
     """What was brought along before and is not wanted."""
-    where, cursor = ops.Filters(states=frozenset({State.TOMBSTONED})), None
-    while True:
-        page = operations.list_records(
-            ops.ListRequest(filters=where, limit=limits.LIST_LIMIT_MAX, cursor=cursor)
-        )
-        for record in page.items:
-            if record.state_reason in _REJECTED and record.source.agent == system:
-                yield record.summary
-        cursor = page.next_cursor
-        if cursor is None:
-            return
+    where = ops.Filters(states=frozenset({State.TOMBSTONED}))
+    for record in paginate(
+        operations.list_records, ops.ListRequest(filters=where, limit=limits.LIST_LIMIT_MAX)
+    ):
+        if record.state_reason in _REJECTED and record.source.agent == system:
+            yield record.summary
 
 
 def _is_left_out(memory: ForeignMemory, turned_down: Collection[str], left_out: Counter[str]) -> bool:

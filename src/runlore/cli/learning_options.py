@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 
 from runlore.cli import options
-from runlore.cli.options import text_of
+from runlore.cli.options import read_text
 from runlore.cli.typer_commands import argument, option
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -146,8 +146,4 @@ def _not_evidence(text: str) -> Invalid:
 
 def _read(path: str) -> str:
     hint = f"say what is to be remembered in at most {limits.SUMMARY_CHARS_MAX:,} characters"
-    return text_of(path, mib_max=_CONTENT_MIB_MAX, too_large=hint, refused=_file_error)
-
-
-def _file_error(problem: str, hint: str) -> Invalid:
-    return Invalid(problem, code="content.file", hint=hint)
+    return read_text(path, mib_max=_CONTENT_MIB_MAX, too_large=hint, code="content.file")

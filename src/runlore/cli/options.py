@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, TypeVar
 
 import orjson
 
@@ -236,17 +236,13 @@ _SHOWN_CHARS_MAX = 80
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,18}")
 
 
-# Makes the error of a sentence and a hint, under the code of whoever asked for the file.
-FileErrorOf: TypeAlias = Callable[[str, str], Invalid]
-
 _OPENED = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def bytes_of(
-    path: str, *, mib_max: int, too_large: str, refused: FileErrorOf, follow_links: bool = True
-) -> bytes:
-    """What a file holds. Of what is endless no more is read than tells that it is too large, and for what is
-    no file, such as a pipe that nobody writes to, nobody waits."""
+def read_bytes(path: str, *, mib_max: int, too_large: str, code: str, follow_links: bool = True) -> bytes:
+    """What a file holds; Invalid under this code where it cannot be had. Of what is endless no more is read
+    than tells that it is too large, and for what is no file, such as a pipe that nobody writes to, nobody
+    waits."""
     most = mib_max << 20
     try:
         if path == "-":
@@ -255,14 +251,18 @@ def bytes_of(
             file = os.open(path, _OPENED if follow_links else _OPENED | os.O_NOFOLLOW)
             with os.fdopen(file, "rb") as opened:
                 if not stat.S_ISREG(os.fstat(file).st_mode):
-                    raise refused(f"{path} is not a file", "name a file, or - for standard input")
+                    raise Invalid(
+                        f"{path} is not a file", code=code, hint="name a file, or - for standard input"
+                    )
                 content = opened.read(most + 1)
     except OSError as error:
         if error.errno == errno.ELOOP and not follow_links:
-            raise refused(f"{path} is a link", "name the file itself, if you trust it") from error
-        raise refused(f"{path} cannot be read: {error.strerror}", "check the path") from error
+            raise Invalid(
+                f"{path} is a link", code=code, hint="name the file itself, if you trust it"
+            ) from error
+        raise Invalid(f"{path} cannot be read: {error.strerror}", code=code, hint="check the path") from error
     if len(content) > most:
-        raise refused(f"{path} is larger than {mib_max} MiB", too_large)
+        raise Invalid(f"{path} is larger than {mib_max} MiB", code=code, hint=too_large)
     return content
 
 
@@ -277,11 +277,11 @@ def folder_of(path: str) -> str:
     return folder
 
 
-def text_of(
-    path: str, *, mib_max: int, too_large: str, refused: FileErrorOf, follow_links: bool = True
-) -> str:
-    content = bytes_of(path, mib_max=mib_max, too_large=too_large, refused=refused, follow_links=follow_links)
+def read_text(path: str, *, mib_max: int, too_large: str, code: str, follow_links: bool = True) -> str:
+    content = read_bytes(path, mib_max=mib_max, too_large=too_large, code=code, follow_links=follow_links)
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise refused(f"{path} is not a text in UTF-8", "write it again with a text editor") from None
+        raise Invalid(
+            f"{path} is not a text in UTF-8", code=code, hint="write it again with a text editor"
+        ) from None

@@ -11,7 +11,7 @@ import orjson
 
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, command
-from runlore.cli.options import text_of
+from runlore.cli.options import read_text
 from runlore.cli.tables.table_cells import plural, scope_text, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.cli.typer_commands import argument, group, option
@@ -177,7 +177,7 @@ def policy_document(name: PolicyName, path: str) -> JsonObject:
     One file can hold several policies, each under its name; anything else beside a table that is taken is
     refused, for it would have no effect.
     """
-    text = text_of(path, mib_max=_FILE_MIB_MAX, too_large="it is not a policy", refused=_file_error)
+    text = read_text(path, mib_max=_FILE_MIB_MAX, too_large="it is not a policy", code="policy.file")
     document = _parse_policy(path, text)
     for key in _names(name):
         inner = document.get(key)

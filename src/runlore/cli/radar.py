@@ -7,7 +7,7 @@ import typer
 
 from runlore.cli import options
 from runlore.cli.invocation import Invocation, asks, command
-from runlore.cli.options import bytes_of
+from runlore.cli.options import read_bytes
 from runlore.cli.tables import record_tables
 from runlore.cli.typer_commands import group, option
 from runlore.domain import limits
@@ -110,16 +110,14 @@ def radar_log() -> None:
 
 
 def _findings_of(path: str) -> "tuple[domain_radar.Finding, ...]":
-    text = bytes_of(path, mib_max=_FILE_MIB_MAX, too_large="split it", refused=_file_error)
+    text = read_bytes(path, mib_max=_FILE_MIB_MAX, too_large="split it", code="radar.file")
     try:
         plain = cast("JsonValue", orjson.loads(text))
     except orjson.JSONDecodeError as error:
-        raise _file_error(f"{path} is not JSON: {error}", "give one finding or a list") from None
+        raise Invalid(
+            f"{path} is not JSON: {error}", code="radar.file", hint="give one finding or a list"
+        ) from None
     listed = plain if isinstance(plain, list) else [plain]
     return tuple(
         domain_radar.finding_from_plain(each, name=f"finding {n}") for n, each in enumerate(listed, start=1)
     )
-
-
-def _file_error(problem: str, hint: str) -> Invalid:
-    return Invalid(problem, code="radar.file", hint=hint)

@@ -13,7 +13,7 @@ from runlore.cli.agent.following import follow, keys_heard
 from runlore.cli.agent.learned_skills import LEARNS_S, ask_about_learned, tell_earlier, tell_learned
 from runlore.cli.agent.screen import Screen
 from runlore.cli.invocation import Invocation
-from runlore.cli.options import folder_of, text_of
+from runlore.cli.options import folder_of, read_text
 from runlore.cli.skills.prompt import is_terminal
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, option
@@ -136,7 +136,7 @@ def words_of(argument: str) -> str:
     if argument != "-":
         return require_text(argument, "what was said")
     hint = f"say it in at most {limits.REQUEST_CHARS_MAX:,} characters, and name files for the rest"
-    return text_of("-", mib_max=_TASK_MIB_MAX, too_large=hint, refused=_file_error)
+    return read_text("-", mib_max=_TASK_MIB_MAX, too_large=hint, code="content.file")
 
 
 def require_text(text: str, what: str) -> str:
@@ -149,7 +149,7 @@ def require_text(text: str, what: str) -> str:
 
 
 def no_text(what: str) -> Invalid:
-    return _file_error(f"{what} is not a text in UTF-8", "write it again as UTF-8")
+    return Invalid(f"{what} is not a text in UTF-8", code="content.file", hint="write it again as UTF-8")
 
 
 def check_places(how: AgentOptions) -> None:
@@ -219,10 +219,6 @@ def _folder(call: Invocation, how: AgentOptions) -> str | None:
     if how.no_folder or (how.folder is None and call.settings().url is not None):
         return None
     return folder_of(how.folder or os.curdir)
-
-
-def _file_error(problem: str, hint: str) -> Invalid:
-    return Invalid(problem, code="content.file", hint=hint)
 
 
 def _show_end(screen: Screen, ended: ops.RunEnded) -> None:

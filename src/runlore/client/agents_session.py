@@ -18,6 +18,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.runs.journal import EventType, JournalEvent, text_of
 from runlore.ports import operations as ops
+from runlore.ports.operations.paging import paginate
 
 if TYPE_CHECKING:
     from agents import TResponseInputItem
@@ -58,16 +59,11 @@ class AgentsSession:
 
     def _newest_runs(self) -> Iterator[Sequence[JournalEvent]]:
         """The events of the session's runs, the newest run first; of this one once its request was told."""
-        operations, cursor = self._run.operations, None
-        while True:
-            page = operations.list_runs(ops.RunsRequest(session_id=self._run.session_id, cursor=cursor))
-            for view in page.items:
-                is_own = view.run.run_id == self._run.run_id
-                if self._asked is not None if is_own else view.run.is_terminal:
-                    yield [*_journal(operations, view)]
-            cursor = page.next_cursor
-            if cursor is None:
-                return
+        operations = self._run.operations
+        for view in paginate(operations.list_runs, ops.RunsRequest(session_id=self._run.session_id)):
+            is_own = view.run.run_id == self._run.run_id
+            if self._asked is not None if is_own else view.run.is_terminal:
+                yield [*paginate(operations.journal, ops.JournalRequest(run_id=view.run.run_id))]
 
     def _events_of(self, item: Mapping[str, Any]) -> Iterator[Event]:
         kind, role = item.get("type", "message"), item.get("role")
@@ -102,16 +98,6 @@ class AgentsSession:
                 code="session.request",
                 hint="open another run with lore.run(...), and make another AgentsSession of that",
             )
-
-
-def _journal(operations: ops.Operations, view: ops.RunView) -> Iterator[JournalEvent]:
-    cursor = None
-    while True:
-        page = operations.journal(ops.JournalRequest(run_id=view.run.run_id, cursor=cursor))
-        yield from page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            return
 
 
 def _item_of(event: JournalEvent) -> dict[str, Any] | None:

@@ -33,6 +33,7 @@ from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.statements.candidates import guess_statement
 from runlore.ports import operations as ops
+from runlore.ports.operations.paging import paginate
 
 if TYPE_CHECKING:
     from runlore.client.async_sdk import AsyncLore
@@ -122,15 +123,10 @@ class LangGraphStore(BaseStore):
 
     def _in_use(self, namespace: Namespace) -> Iterator[Record]:
         """What is in use there and may stand in a prompt, the newest first."""
-        now, cursor = datetime.now(UTC), None
-        while True:
-            page = self._operations.list_records(
-                ops.ListRequest(filters=self._within(namespace), limit=limits.LIST_LIMIT_MAX, cursor=cursor)
-            )
-            yield from (record for record in page.items if hidden_because(record, now) is None)
-            cursor = page.next_cursor
-            if cursor is None:
-                return
+        now = datetime.now(UTC)
+        wanted = ops.ListRequest(filters=self._within(namespace), limit=limits.LIST_LIMIT_MAX)
+        records = paginate(self._operations.list_records, wanted)
+        return (record for record in records if hidden_because(record, now) is None)
 
 
 def scope_of(namespace: Namespace) -> Scope:

@@ -21,6 +21,7 @@ from runlore.domain.skill import Skill, SkillOrigin, SkillState
 from runlore.domain.skills.skill_curation import CurationId
 from runlore.ports import operations as ops
 from runlore.ports.operations import Keep
+from runlore.ports.operations.paging import paginate
 
 SkillArgument = Annotated[str, argument("NAME", "The skill's name, or its id.", completes="skill")]
 _FILE = "SKILL.md"
@@ -400,11 +401,11 @@ def import_skill(
     is_folder = path != "-" and os.path.isdir(path)
     file = os.path.join(path, SKILL_FILE) if is_folder else path
     request = ops.ImportSkill(
-        text=options.text_of(
+        text=options.read_text(
             file,
             mib_max=_FILE_MIB_MAX,
             too_large="it is not a skill",
-            refused=_file_error,
+            code="skill.file",
             follow_links=not is_folder,
         ),
         source="standard input" if path == "-" else _shorten_path(os.path.abspath(file)),
@@ -427,18 +428,11 @@ def import_skill(
 
 
 def _saying_the_same(operations: ops.Operations, skill: Skill) -> list[str]:
-    found: list[str] = []
-    cursor: str | None = None
-    while True:
-        page = operations.list_skills(ops.SkillsRequest(limit=limits.LIST_LIMIT_MAX, cursor=cursor))
-        found += [
-            each.name
-            for each in page.items
-            if each.skill_id != skill.skill_id and each.document.body.strip() == skill.document.body.strip()
-        ]
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
+    return [
+        each.name
+        for each in paginate(operations.list_skills, ops.SkillsRequest(limit=limits.LIST_LIMIT_MAX))
+        if each.skill_id != skill.skill_id and each.document.body.strip() == skill.document.body.strip()
+    ]
 
 
 def _show(skill: Skill, text: str, folder: str) -> None:
@@ -457,7 +451,3 @@ def _show(skill: Skill, text: str, folder: str) -> None:
 def _shorten_path(path: str) -> str:
     """A path whose end says the most."""
     return path if len(path) <= limits.ID_CHARS_MAX else f"…{path[1 - limits.ID_CHARS_MAX :]}"
-
-
-def _file_error(sentence: str, hint: str) -> Invalid:
-    return Invalid(sentence, code="skill.file", hint=hint)

@@ -22,6 +22,7 @@ from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skills import skips
 from runlore.domain.suggestion import StoredSuggestion
 from runlore.ports import operations as ops
+from runlore.ports.operations.paging import paginate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,14 +185,8 @@ def _policy_of_skips(operations: ops.Operations) -> SkillCurationPolicy:
 
 
 def _live_ids(operations: ops.Operations) -> frozenset[SkillId]:
-    found: set[SkillId] = set()
-    cursor: str | None = None
-    while True:
-        page = operations.list_skills(ops.SkillsRequest(limit=limits.LIST_LIMIT_MAX, cursor=cursor))
-        found.update(skill.skill_id for skill in page.items)
-        cursor = page.next_cursor
-        if cursor is None:
-            return frozenset(found)
+    skills = paginate(operations.list_skills, ops.SkillsRequest(limit=limits.LIST_LIMIT_MAX))
+    return frozenset(skill.skill_id for skill in skills)
 
 
 def _suggestion_of(operations: ops.Operations, name: str, skill: Skill | None) -> StoredSuggestion:

@@ -5,12 +5,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.record import JsonValue, Kind, State
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.timestamps import format_time
+from runlore.ports.operations.paging import Listed
 
 FIELDS = (Column(), Column(wraps=True, lines=True))
 # What people call the states; the exact words are in --json and in the API.
@@ -21,17 +22,6 @@ STATE_WORDS = {
     State.TOMBSTONED: ("removed", "red dim"),
 }
 ItemT = TypeVar("ItemT")
-ItemT_co = TypeVar("ItemT_co", covariant=True)
-
-
-class Listed(Protocol[ItemT_co]):
-    """A page of an answer."""
-
-    @property
-    def items(self) -> Sequence[ItemT_co]: ...
-
-    @property
-    def next_cursor(self) -> str | None: ...
 
 
 def scope_text(scope: Scope, names: Mapping[str, str] = MappingProxyType({})) -> str:

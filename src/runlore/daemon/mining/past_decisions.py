@@ -3,7 +3,7 @@
 A dry run and a storing run tell it alike.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from runlore.domain.skills import skips
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionState
 from runlore.domain.timestamps import format_time
 from runlore.ports import operations as ops
+from runlore.ports.operations.paging import paginate
 
 _DECIDED = frozenset({SuggestionState.SAVED, SuggestionState.SKIPPED})
 
@@ -54,7 +55,8 @@ class Queue:
 
 def decided_in(operations: ops.Operations) -> tuple[PastDecision, ...]:
     """All that was decided. What somebody took away again waits for nobody, and is none of it."""
-    stored = list(_suggestions(operations))
+    asked = ops.SuggestionsRequest(states=_DECIDED, limit=limits.LIST_LIMIT_MAX)
+    stored = list(paginate(operations.list_suggestions, asked))
     if not stored:
         return ()
     names = dict(_saved_as(operations))
@@ -96,25 +98,7 @@ def _to_past_decision(
     return PastDecision(suggestion=stored.suggestion, until=until)
 
 
-def _suggestions(operations: ops.Operations) -> Iterator[StoredSuggestion]:
-    cursor: str | None = None
-    while True:
-        page = operations.list_suggestions(
-            ops.SuggestionsRequest(states=_DECIDED, limit=limits.LIST_LIMIT_MAX, cursor=cursor)
-        )
-        yield from page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            return
-
-
 def _saved_as(operations: ops.Operations) -> Iterable[tuple[SuggestionId, str]]:
     """The skills that there are, by what they were learned from."""
-    cursor: str | None = None
-    while True:
-        page = operations.list_skills(ops.SkillsRequest(limit=limits.LIST_LIMIT_MAX, cursor=cursor))
-        for skill in page.items:
-            yield from ((learned.suggestion_id, skill.name) for learned in skill.learned_from)
-        cursor = page.next_cursor
-        if cursor is None:
-            return
+    for skill in paginate(operations.list_skills, ops.SkillsRequest(limit=limits.LIST_LIMIT_MAX)):
+        yield from ((learned.suggestion_id, skill.name) for learned in skill.learned_from)

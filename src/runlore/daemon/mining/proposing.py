@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol, TypeVar
 
 from runlore.daemon.mining.findings import RunWords, UserWords
 from runlore.domain import limits
@@ -53,8 +52,8 @@ from runlore.flow.pipeline.recurring import (
     refusal_of,
 )
 from runlore.ports import operations as ops
+from runlore.ports.operations.paging import paginate
 
-ItemT_co = TypeVar("ItemT_co", covariant=True)
 _LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
 _PAGE = limits.LIST_LIMIT_MAX
 
@@ -123,17 +122,13 @@ def _propose(heard: UserWords, before: StoredBefore, now: datetime) -> list[Reco
 def waiting_statements(operations: ops.Operations) -> tuple[Record, ...]:
     """What users said that waits for review in a store, in the same order as what would be proposed."""
     where = ops.Filters(kinds=PROMPT_KINDS, states=frozenset({State.CONSTRAINED}))
-    waiting = _pages(
-        lambda cursor: operations.list_records(ops.ListRequest(filters=where, limit=_PAGE, cursor=cursor))
-    )
+    waiting = paginate(operations.list_records, ops.ListRequest(filters=where, limit=_PAGE))
     return _sort_by_rank(each for each in waiting if each.origin is Origin.DAEMON and each.proposal is None)
 
 
 def waiting_suggestions(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:
     """The suggestions that wait, the best first."""
-    return tuple(
-        _pages(lambda cursor: operations.list_suggestions(ops.SuggestionsRequest(limit=_PAGE, cursor=cursor)))
-    )
+    return tuple(paginate(operations.list_suggestions, ops.SuggestionsRequest(limit=_PAGE)))
 
 
 def _sort_by_rank(records: Iterable[Record]) -> tuple[Record, ...]:
@@ -280,12 +275,10 @@ def load_stored_before(operations: ops.Operations, persona_id: PersonaId | None)
     same as something new."""
     learning = learning_policy(operations.get_policy(PolicyName.LEARNING).policy)
     run_memory = run_memory_policy(operations.get_policy(PolicyName.RUN_MEMORY).policy)
-    views = _pages(lambda cursor: operations.list_runs(ops.RunsRequest(limit=_PAGE, cursor=cursor)))
-    sessions = _pages(lambda cursor: operations.list_sessions(ops.PageRequest(limit=_PAGE, cursor=cursor)))
+    views = paginate(operations.list_runs, ops.RunsRequest(limit=_PAGE))
+    sessions = paginate(operations.list_sessions, ops.PageRequest(limit=_PAGE))
     where = ops.Filters(kinds=PROMPT_KINDS | {Kind.PROCEDURE}, states=frozenset(State))
-    records = _pages(
-        lambda cursor: operations.list_records(ops.ListRequest(filters=where, limit=_PAGE, cursor=cursor))
-    )
+    records = paginate(operations.list_records, ops.ListRequest(filters=where, limit=_PAGE))
     return StoredBefore(
         capture=learning.capture,
         personal=run_memory.redact_pii,
@@ -296,21 +289,3 @@ def load_stored_before(operations: ops.Operations, persona_id: PersonaId | None)
         ended_at=lambda record_id: operations.history(record_id)[-1].at,
         persona_id=persona_id,
     )
-
-
-class _Page(Protocol[ItemT_co]):
-    @property
-    def items(self) -> tuple[ItemT_co, ...]: ...
-
-    @property
-    def next_cursor(self) -> str | None: ...
-
-
-def _pages(ask: Callable[[str | None], _Page[ItemT_co]]) -> Iterator[ItemT_co]:
-    cursor: str | None = None
-    while True:
-        page = ask(cursor)
-        yield from page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            return

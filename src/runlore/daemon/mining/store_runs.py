@@ -26,6 +26,7 @@ from runlore.domain.run import MemoryState, RunId
 from runlore.domain.runs.transcript import START, Position, ReadCounts, SkipReason, TranscriptSource
 from runlore.domain.session import PersonaId
 from runlore.ports.operations import Operations, Progress, RunsRequest, ignore_progress
+from runlore.ports.operations.paging import paginate
 from runlore.ports.operations.skills import RunsToImport, SkillOperations
 from runlore.ports.transcripts import Transcripts
 
@@ -200,15 +201,8 @@ def _send_on(
 
 def imported_runs(operations: Operations) -> frozenset[RunId]:
     """The runs of transcripts that the store has, without those that were forgotten."""
-    found: set[RunId] = set()
-    cursor: str | None = None
-    while True:
-        page = operations.list_runs(RunsRequest(limit=limits.LIST_LIMIT_MAX, cursor=cursor))
-        found.update(
-            view.run.run_id
-            for view in page.items
-            if view.run.imported and view.run.memory is not MemoryState.FORGOTTEN
-        )
-        cursor = page.next_cursor
-        if cursor is None:
-            return frozenset(found)
+    return frozenset(
+        view.run.run_id
+        for view in paginate(operations.list_runs, RunsRequest(limit=limits.LIST_LIMIT_MAX))
+        if view.run.imported and view.run.memory is not MemoryState.FORGOTTEN
+    )

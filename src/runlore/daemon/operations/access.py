@@ -25,6 +25,7 @@ from runlore.domain.guard.entry import without_secret
 from runlore.domain.records.audit import Act
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.ports import operations as ops
+from runlore.ports.operations.paging import paginate
 from runlore.ports.store import Transaction
 
 TOKEN_PREFIX = "rlt_"
@@ -120,18 +121,6 @@ class AccessActs(Bound):
         return ops.AuditPage(items=found[:limit], next_cursor=cursor)
 
 
-def read_all(
-    ask: Callable[[ops.AuditRequest], ops.AuditPage], request: ops.AuditRequest
-) -> Iterator[AuditEvent]:
-    cursor = request.cursor
-    while True:
-        page = ask(replace(request, limit=limits.LIST_LIMIT_MAX, cursor=cursor))
-        yield from page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            return
-
-
 def follow_audit(
     ask: Callable[[ops.AuditRequest], ops.AuditPage], request: ops.AuditRequest, *, beat_s: float
 ) -> Iterator[AuditEvent | None]:
@@ -143,7 +132,7 @@ def follow_audit(
     sent_at: dict[str, datetime] = {}
     since, pause = request.since, threading.Event()
     while True:
-        for event in read_all(ask, replace(request, since=since)):
+        for event in paginate(ask, replace(request, since=since, limit=limits.LIST_LIMIT_MAX)):
             if event.id not in sent_at:
                 sent_at[event.id] = event.at
                 yield event

@@ -22,6 +22,7 @@ from runlore.domain.skill import Skill
 from runlore.flow.skills.library import add_doubts, list_doubts, render_skill
 from runlore.flow.skills.machines import note_mounts, read_mounts
 from runlore.ports.operations import LibraryOperations, SkillsRequest
+from runlore.ports.operations.paging import paginate
 from runlore.ports.skill_files import Mounted
 from runlore.ports.store import Collections, Store
 from runlore.skill_files.locations import files_beside, mount_folders
@@ -293,14 +294,7 @@ def repository_of(folder: str) -> str | None:
 
 def usable_skills(operations: LibraryOperations) -> dict[str, str]:
     """The file of every skill that an agent may have, by name."""
-    found: dict[str, str] = {}
-    cursor: str | None = None
-    while True:
-        page = operations.list_skills(SkillsRequest(limit=limits.LIST_LIMIT_MAX, cursor=cursor))
-        found.update(files_of(page.items))
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
+    return files_of(paginate(operations.list_skills, SkillsRequest(limit=limits.LIST_LIMIT_MAX)))
 
 
 def files_of(skills: Iterable[Skill]) -> dict[str, str]:
