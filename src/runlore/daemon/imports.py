@@ -4,7 +4,6 @@ Into an empty store it gives an equal state, events included. Into any other, wh
 as candidates from outside: nothing of a stranger's file is believed before an operator has read it.
 """
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from runlore.daemon.background.jobs import queue_reviews_again
 from runlore.daemon.exports import EXPORT_VERSION
 from runlore.daemon.import_files import open_import, wrong_import
 from runlore.domain import limits
+from runlore.domain.batched import batched
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused
 from runlore.domain.record import RECORD, JsonValue, Kind, Layer, Record, RecordId, State, opening
 from runlore.domain.records.admission import Draft, refuse_secrets
@@ -71,7 +71,7 @@ def _report_progress(histories: Iterator[History], total: int, progress: Progres
 
 def _exactly(tx: Transaction, histories: Iterator[History], intake: Intake) -> ImportAnswer:
     count, at = 0, intake.act.at
-    for batch in _batches(histories):
+    for batch in batched(histories, _BATCH_RECORDS):
         try:
             tx.load(batch)
         except (Invalid, Conflict) as error:
@@ -88,7 +88,7 @@ def _as_candidates(
 ) -> ImportAnswer:
     skipped: Counter[str] = Counter()
     made: list[RecordId] = []
-    for batch in _batches(histories):
+    for batch in batched(histories, _BATCH_RECORDS):
         origins = {record.record_id: f"{header.store_id}/{record.record_id}" for record, _ in batch}
         known = set(tx.records.find_imported(list(origins.values())))
         here = tx.records.get_many(list(origins))
@@ -277,8 +277,3 @@ def _parse_json(text: bytes) -> JsonValue:
         return cast("JsonValue", orjson.loads(text))
     except orjson.JSONDecodeError as error:
         raise wrong_import(f"is not JSON: {error}") from None
-
-
-def _batches(histories: Iterator[History]) -> Iterator[list[History]]:
-    while batch := list(itertools.islice(histories, _BATCH_RECORDS)):
-        yield batch

@@ -9,12 +9,13 @@ import asyncio
 import math
 import threading
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import httpx2
 import orjson
 
 from runlore.domain import limits
+from runlore.domain.batched import batched
 from runlore.models.http import Redirected, UnreadableAnswer, http_client
 from runlore.models.loop_thread import LoopClosed, LoopThread
 from runlore.ports.embedder import EmbeddingBackend, EmbeddingFailure, Vector
@@ -26,11 +27,6 @@ def prepare_texts(texts: Sequence[str]) -> list[str]:
     return [
         text[: limits.EMBEDDING_TEXT_CHARS_MAX].encode("utf-8", "replace").decode("utf-8") for text in texts
     ]
-
-
-def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(texts), limits.EMBEDDING_BATCH_TEXTS):
-        yield texts[start : start + limits.EMBEDDING_BATCH_TEXTS]
 
 
 _UNAUTHORISED = frozenset({401, 403})
@@ -116,7 +112,7 @@ class HttpEmbedder:
         try:
             async with asyncio.timeout(time_s):
                 vectors: list[Vector] = []
-                for batch in batches(texts):
+                for batch in batched(texts, limits.EMBEDDING_BATCH_TEXTS):
                     vectors += await self._request(client, batch)
                 return tuple(vectors)
         except EmbeddingFailure:

@@ -12,12 +12,13 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runlore.domain.batched import batched
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId
 from runlore.domain.search.ranking import Collection, RankFilter, analyse_query
@@ -284,9 +285,8 @@ class RankingIndex:
 
     def apply(self, records: Iterable[Record]) -> None:
         """Insert or replace. Many records at once are sealed in batches and merged at the end."""
-        remaining = iter(records)
         with self._changing:
-            while batch := list(islice(remaining, self._sizes.batch_documents_max)):
+            for batch in batched(records, self._sizes.batch_documents_max):
                 self._view = self._with(batch)
             self._view = replace(self._view, parts=_settle(self._view.parts, self._sizes))
 

@@ -22,6 +22,7 @@ from runlore.daemon.mining.source_reader import (
     read_batches,
 )
 from runlore.domain import limits
+from runlore.domain.batched import batched
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.runs.transcript import START, Position, ReadCounts, SkipReason, TranscriptSource
 from runlore.domain.session import PersonaId
@@ -170,10 +171,9 @@ _COUNTED = ("stored", "known", "left", "sessions", "events", "beyond_retention")
 
 
 def _positions(operations: SkillOperations, sources: Sequence[TranscriptSource]) -> dict[str, Position]:
-    digests = [source_digest(source) for source in sources]
     found: dict[str, Position] = {}
-    for start in range(0, len(digests), _POSITIONS_PER_CALL):
-        found.update(operations.transcript_positions(digests[start : start + _POSITIONS_PER_CALL]))
+    for digests in batched(map(source_digest, sources), _POSITIONS_PER_CALL):
+        found.update(operations.transcript_positions(digests))
     return found
 
 

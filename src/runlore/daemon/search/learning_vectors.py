@@ -17,6 +17,7 @@ from runlore.daemon.search.embedding_backend import ASIDE_FOR, PRIVATE, sending_
 from runlore.daemon.search.query_vector import QueryVector
 from runlore.daemon.search.saved_files import delete_saved, position_of, stamp_of
 from runlore.domain import limits
+from runlore.domain.batched import batched
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Layer, RecordId, Sensitivity, State
@@ -24,7 +25,7 @@ from runlore.flow.prompt_context.search import TOLD_KEPT_MAX
 from runlore.ports.embedder import Embedded, EmbeddingFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from runlore.daemon.search.embedding_backend import Backend, BackendState, TextRedaction
@@ -173,7 +174,11 @@ class LearningVectors:
         with self._lock, self._store.snapshot() as snapshot:
             self._follow_to(snapshot)
             vectors = self._ensure_loaded()
-            found = [key for keys in _lots(vectors.marks()) for key in self._not_live(snapshot, keys)]
+            found = [
+                key
+                for keys in batched(list(vectors.marks()), limits.EMBEDDING_BATCH_TEXTS)
+                for key in self._not_live(snapshot, keys)
+            ]
             if repair and found:
                 self._erase(found)
         return len(found)
@@ -394,9 +399,3 @@ class LearningVectors:
     def _note(self, failure: EmbeddingFailure) -> None:
         assert self._backend is not None, "vectors are of a backend"
         self._backend.note(failure)
-
-
-def _lots(keys: Iterable[str]) -> Iterable[list[str]]:
-    every = list(keys)
-    for start in range(0, len(every), limits.EMBEDDING_BATCH_TEXTS):
-        yield every[start : start + limits.EMBEDDING_BATCH_TEXTS]

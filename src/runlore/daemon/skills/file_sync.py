@@ -25,6 +25,7 @@ from runlore.daemon.skills.file_differences import (
     stored_as,
 )
 from runlore.daemon.skills.file_fingerprints import FileProblem, RefreshReport
+from runlore.domain.batched import batched
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.records.audit import DAEMON, Act
@@ -215,10 +216,10 @@ class FileSync:
             else:
                 self._take(each, doing)
         self._note(doing)
-        for start in range(0, len(following), _TOGETHER_MAX):
+        for together in batched(following, _TOGETHER_MAX):
             if is_over():
                 return False
-            self._follow(following[start : start + _TOGETHER_MAX], doing)
+            self._follow(together, doing)
         return True
 
     def _take(self, differing: Differing, doing: _Doing) -> None:

@@ -22,6 +22,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from runlore.domain import limits
+from runlore.domain.batched import batched
 from runlore.domain.claims.subject import SemanticKey, conflicts, semantic_key
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sensitivity, State
@@ -102,7 +103,9 @@ def dedups(records: Sequence[Record]) -> tuple[Merge, ...]:
     merges = []
     for part in sorted(workflows):
         ranked = sorted(workflows[part], key=lambda record: (-record.confidence, *_age(record)))
-        merges += [_dedup(chunk) for chunk in _chunks(ranked) if len(chunk) > 1]
+        merges += [
+            _dedup(chunk) for chunk in batched(ranked, limits.COMPACTION_SOURCES_MAX) if len(chunk) > 1
+        ]
     return tuple(merges)
 
 
@@ -275,11 +278,6 @@ def _dedup(sources: Sequence[Record]) -> Merge:
         basis=Basis.WORKFLOW,
         shared=(workflow,),
     )
-
-
-def _chunks(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    size = limits.COMPACTION_SOURCES_MAX
-    return (records[start : start + size] for start in range(0, len(records), size))
 
 
 def _active(records: Iterable[Record], layer: Layer) -> Iterable[Record]:

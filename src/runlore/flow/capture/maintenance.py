@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import TypeVar
 
 from runlore.domain import limits
+from runlore.domain.batched import batched
 from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.policies.policy import RetentionPolicy
 from runlore.domain.prompts.run_memory import Capture, CaptureState, Pointer, RunMemory, pointer_to
@@ -131,7 +131,7 @@ class Maintenance:
     def rebuild(self) -> None:
         """Make the pointers what runs and memories say; Unavailable where these cannot be read."""
         seen: set[RunId] = set()
-        for batch in _batches(self.remembering.memories.everything()):
+        for batch in batched(self.remembering.memories.everything(), _BATCH):
             self._check(batch)
             seen.update(found.run_id for found in batch if found.run_id is not None)
             self.beat()
@@ -245,7 +245,7 @@ class Maintenance:
         find them, unless it `revives`: where something may have been mended since."""
         with self.remembering.store.snapshot() as snapshot:
             owed = snapshot.pointers.pending(limit=_REPLAYED_MAX)
-        for batch in _batches(iter(owed)):
+        for batch in batched(owed, _BATCH):
             subjects = [pointer.run_id for pointer in batch]
             with self.remembering.store.transaction() as tx:
                 self.hold(tx)
@@ -276,7 +276,7 @@ class Maintenance:
 
 def drop_leftovers(remembering: Remembering) -> None:
     """Delete memories whose runs were pruned or forgotten by a process that died before it came to that."""
-    for batch in _batches(remembering.memories.everything()):
+    for batch in batched(remembering.memories.everything(), _BATCH):
         ids = [found.run_id for found in batch if found.run_id is not None]
         with remembering.store.snapshot() as snapshot:
             runs = _readable(snapshot, ids)
@@ -327,11 +327,6 @@ def _count(tx: Transaction, **amounts: int) -> None:
     added = build_counters(**amounts)
     if added:
         tx.counters.add(added)
-
-
-def _batches(items: Iterator[ItemT]) -> Iterator[list[ItemT]]:
-    while batch := list(islice(items, _BATCH)):
-        yield batch
 
 
 _MEGABYTE = 1_000_000
@@ -396,8 +391,7 @@ def _pieces(snapshot: Snapshot, policy: RetentionPolicy, now: datetime) -> Itera
             bytes_max=policy.artifact_mb_max * _MEGABYTE,
         )
     )
-    for start in range(0, len(artifacts), _RETENTION_BATCH):
-        yield _deleting(artifacts[start : start + _RETENTION_BATCH])
+    yield from map(_deleting, batched(artifacts, _RETENTION_BATCH))
     yield lambda tx: tx.counters.prune_answers(now - timedelta(days=policy.answer_days))
 
 

@@ -8,6 +8,7 @@ from typing import Self
 from psycopg import IsolationLevel
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from runlore.domain.batched import batched
 from runlore.domain.errors import CONNECTION_LOST, Corrupt, RunloreError, Unavailable
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import MemoryState, RunId
@@ -30,7 +31,7 @@ from runlore.storage.run_memory_body import body_of, checksum_of, is_unchanged, 
 from runlore.storage.sql import health, positions
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.policies import SqlPolicies
-from runlore.storage.sql.session import IN_LIST_MAX, Dialect, Row, SqlValue, chunks, in_list, rows_of
+from runlore.storage.sql.session import IN_LIST_MAX, Dialect, Row, SqlValue, in_list, rows_of
 from runlore.storage.sql.transaction import SqlSnapshot, SqlTransaction
 
 PAGE_ROWS = 500
@@ -91,7 +92,7 @@ class TableRunMemories:
         if not wanted:
             return found
         with self._reading() as session:
-            for chunk in chunks(wanted, IN_LIST_MAX):
+            for chunk in batched(wanted, IN_LIST_MAX):
                 for row in session.rows(_GET.format(ids=in_list(chunk)), chunk):
                     found[RunId(row[0])] = _read(row)
         return {run_id: found[run_id] for run_id in wanted if run_id in found}

@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 
+from runlore.domain.batched import batched
 from runlore.domain.run import RunId
 from runlore.domain.taint_sources.fingerprints import FirstSeen
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import check_storable
-from runlore.storage.sql.session import IN_LIST_MAX, SqlCollection, chunks, in_list, writing
+from runlore.storage.sql.session import IN_LIST_MAX, SqlCollection, in_list, writing
 
 _WORD = (
     "INSERT INTO outside_words (fingerprint, source_key) VALUES (?, ?)"
@@ -45,7 +46,7 @@ class SqlOutsideWords(SqlCollection):
     def find(self, fingerprints: Iterable[int]) -> Mapping[int, FirstSeen]:
         """Where those of the fingerprints that are known were first seen."""
         found: dict[int, FirstSeen] = {}
-        for chunk in chunks(sorted(fingerprints), IN_LIST_MAX):
+        for chunk in batched(sorted(fingerprints), IN_LIST_MAX):
             for fingerprint, source, at_ms in self._session.rows(_FIND.format(keys=in_list(chunk)), chunk):
                 if fingerprint not in found:
                     found[fingerprint] = FirstSeen(source=source, at=from_milliseconds(at_ms))

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import orjson
 
+from runlore.domain.batched import batched
 from runlore.domain.prompts.run_memory import CaptureState, Pointer
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
@@ -15,7 +16,7 @@ from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.store import PointerCounts
 from runlore.storage.sql import columns
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.session import Parameters, Row, SqlCollection, SqlValue, chunks, in_list, writing
+from runlore.storage.sql.session import Parameters, Row, SqlCollection, SqlValue, in_list, writing
 
 # Each scope is a walk of its own in the index.
 SCOPE_WALKS_MAX = 32
@@ -71,7 +72,7 @@ class SqlPointers(SqlCollection):
         if limit <= 0:
             return ()
         found: set[tuple[int, RunId]] = set()
-        for chunk in chunks(dict.fromkeys(scopes), SCOPE_WALKS_MAX):
+        for chunk in batched(dict.fromkeys(scopes), SCOPE_WALKS_MAX):
             sql, parameters = _walks(chunk, limit, before)
             found.update(
                 (captured_at_ms, RunId(run_id)) for captured_at_ms, run_id in self._rows(sql, *parameters)
@@ -107,7 +108,7 @@ class SqlPointers(SqlCollection):
     @writing
     def put(self, pointers: Iterable[Pointer]) -> None:
         """Write pointers, each in place of an earlier one of its run."""
-        for piece in chunks(pointers, PIECE_POINTERS):
+        for piece in batched(pointers, PIECE_POINTERS):
             self._session.make_room(freeing=False)
             latest = {pointer.run_id: pointer for pointer in piece}.values()
             self._run(

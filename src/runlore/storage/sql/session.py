@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
-from itertools import islice
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from runlore.domain.batched import batched
 from runlore.domain.lazy import dataclass
 from runlore.domain.text.safe_text import is_storable
 
@@ -156,15 +156,9 @@ def in_list(values: Sequence[object]) -> str:
 
 def id_chunks(ids: Iterable[str]) -> Iterator[list[str]]:
     """Different ids in order, as many at once as a statement takes; no row has one that cannot be stored."""
-    return chunks(sorted(filter(is_storable, set(ids))), IN_LIST_MAX)
+    return batched(sorted(filter(is_storable, set(ids))), IN_LIST_MAX)
 
 
 def rows_of(session: SqlSession, sql: str, ids: Iterable[str]) -> Iterator[Row]:
     for chunk in id_chunks(ids):
         yield from session.rows(sql.format(ids=in_list(chunk)), chunk)
-
-
-def chunks(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
