@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import stat
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -23,6 +22,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.domain.timestamps import parse_time
 from runlore.ports import operations as ops
+from runlore.regular_file import NotRegular, open_regular
 
 WordT = TypeVar("WordT", bound=StrEnum)
 # Every list that narrows by a state takes the older word too.
@@ -236,25 +236,19 @@ _SHOWN_CHARS_MAX = 80
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,18}")
 
 
-_OPENED = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-
-
 def read_bytes(path: str, *, mib_max: int, too_large: str, code: str, follow_links: bool = True) -> bytes:
     """What a file holds; Invalid under this code where it cannot be had. Of what is endless no more is read
-    than tells that it is too large, and for what is no file, such as a pipe that nobody writes to, nobody
-    waits."""
+    than tells that it is too large."""
     most = mib_max << 20
     try:
         if path == "-":
             content = sys.stdin.buffer.read(most + 1)
         else:
-            file = os.open(path, _OPENED if follow_links else _OPENED | os.O_NOFOLLOW)
-            with os.fdopen(file, "rb") as opened:
-                if not stat.S_ISREG(os.fstat(file).st_mode):
-                    raise Invalid(
-                        f"{path} is not a file", code=code, hint="name a file, or - for standard input"
-                    )
-                content = opened.read(most + 1)
+            with open_regular(path, follow_links=follow_links) as file:
+                content = file.read(most + 1)
+    except NotRegular:
+        hint = "name a file, or - for standard input"
+        raise Invalid(f"{path} is not a file", code=code, hint=hint) from None
     except OSError as error:
         if error.errno == errno.ELOOP and not follow_links:
             raise Invalid(

@@ -6,7 +6,6 @@ a backup of either database can be read into the other.
 
 import gzip
 import os
-import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,11 +32,11 @@ from runlore.ports.clock import Clock
 from runlore.ports.operations import BackupAnswer, Progress, ignore_progress
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import DumpRow, Snapshot, Store
+from runlore.regular_file import NotRegular, open_regular
 from runlore.storage.run_memory_body import body_of, checksum_of, memory_of
 
 BACKUP_VERSION = 1
 _ASIDE_PREFIX = ".runlore-backup-"
-_BUFFER_BYTES = 1 << 20
 FOLDER = "backups"
 SUFFIX = ".jsonl.gz"
 _ELSEWHERE = ".elsewhere"
@@ -126,11 +125,10 @@ def open_backup(path: str) -> Iterator[BinaryIO]:
     if "\0" in path:
         raise wrong_backup("has no path that there can be")
     try:
-        # A pipe without a writer would be waited for without end.
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", _BUFFER_BYTES) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise wrong_backup("is not a regular file")
+        with open_regular(path, follow_links=True) as file:
             yield file
+    except NotRegular:
+        raise wrong_backup("is not a regular file") from None
     except OSError as error:
         raise Invalid(
             f"{path!r} cannot be read: {error.strerror or error}; nothing was restored",

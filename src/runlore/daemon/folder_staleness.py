@@ -2,7 +2,6 @@
 folder's own is run. A link is not followed, and only so much of a file is read."""
 
 import os
-import stat
 import subprocess
 from collections.abc import Iterator
 from datetime import datetime
@@ -36,6 +35,7 @@ from runlore.flow.skills.saving import Saving
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.flow.staleness import FolderChanges, FolderState, find_changes, last_sighting, note_changes
 from runlore.ports.store import Collections
+from runlore.regular_file import read_small
 
 _SESSIONS_LOOKED_AT = 1_000
 _PIN_FILES_MAX = 100
@@ -43,7 +43,6 @@ _TREE_MAX = 50_000
 _PASSED = frozenset({"node_modules", "venv", "site-packages", "target", "dist", "build", "__pycache__"})
 _READ_BYTES_MAX = 8 * 1024**2
 _GIT_TIMEOUT_S = 10
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Nothing is fetched, whatever the repository's settings say.
 _OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0"}
 
@@ -223,14 +222,5 @@ def _read(top: str, name: str) -> str | None:
     is_link = os.path.realpath(path) != os.path.join(os.path.realpath(top), os.path.normpath(name))
     if len(name) > limits.PATH_CHARS_MAX or is_link:
         return None
-    try:
-        handle = os.open(path, _READ)
-    except OSError:
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        with os.fdopen(os.dup(handle), "rb") as file:
-            return file.read(_READ_BYTES_MAX).decode(errors="replace")
-    finally:
-        os.close(handle)
+    content = read_small(path, _READ_BYTES_MAX)
+    return None if content is None else content.decode(errors="replace")

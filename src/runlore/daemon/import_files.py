@@ -1,13 +1,13 @@
 """The file of an import: opened and bounded, whether it is read here or sent to a daemon."""
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.regular_file import NotRegular, open_regular
 
 
 @contextmanager
@@ -15,14 +15,12 @@ def open_import(path: str) -> Iterator[BufferedReader]:
     if "\0" in path:
         raise wrong_import("has no path that there can be", hint="give the path of an export")
     try:
-        # A pipe without a writer would be waited for without end.
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise wrong_import("is not a regular file")
-            if status.st_size > limits.IMPORT_BYTES_MAX:
+        with open_regular(path, follow_links=True) as file:
+            if os.fstat(file.fileno()).st_size > limits.IMPORT_BYTES_MAX:
                 raise wrong_import("is larger than an import may be", hint="import it in parts")
             yield file
+    except NotRegular:
+        raise wrong_import("is not a regular file") from None
     except OSError as error:
         raise Invalid(
             f"{path!r} cannot be read: {error.strerror}; nothing was imported",

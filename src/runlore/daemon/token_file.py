@@ -1,10 +1,10 @@
 """`operator.token`: the file of a state root that holds the operator's secret."""
 
 import os
-import stat
 
 from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Unavailable
+from runlore.regular_file import open_regular
 
 TOKEN_FILE = "operator.token"
 SECRET_CHARS_MAX = 500
@@ -20,22 +20,13 @@ def read_secret(state_root: str) -> str | None:
     path = os.path.join(state_root, TOKEN_FILE)
     try:
         # Whoever put a link or a pipe there has something in mind: neither is followed, neither holds us up.
-        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
+        with open_regular(path) as file:
+            return file.read(SECRET_CHARS_MAX).decode().strip() or None
+    except (FileNotFoundError, UnicodeDecodeError):
         return None
     except OSError as error:
-        reason = "it is a link" if os.path.islink(path) else error.strerror or "it cannot be opened"
+        reason = "it is a link" if os.path.islink(path) else error.strerror or "reading failed"
         raise _unreadable(state_root, reason) from None
-    try:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise _unreadable(state_root, "it is not a regular file")
-        return os.read(opened, SECRET_CHARS_MAX).decode().strip() or None
-    except UnicodeDecodeError:
-        return None
-    except OSError as error:
-        raise _unreadable(state_root, error.strerror or "reading failed") from None
-    finally:
-        os.close(opened)
 
 
 def _unreadable(state_root: str, reason: str) -> Unavailable:

@@ -5,13 +5,11 @@ packed file can be continued too. A last line without its newline may still be b
 `is_ended` says so; whoever cannot understand it calls `push_back` and it is read again the next time.
 """
 
-import errno
 import gzip
 import hashlib
 import io
 import json
 import os
-import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +19,7 @@ from typing import IO, cast
 from runlore.agents.transcripts.parsing import BROKEN, Plain, object_of, parse_json
 from runlore.domain import limits
 from runlore.domain.runs.transcript import Position, ReadCounts
+from runlore.regular_file import open_regular
 
 HEAD_BYTES = 64 * 1024
 BOM = b"\xef\xbb\xbf"
@@ -83,10 +82,7 @@ def head_of(file: IO[bytes]) -> bytes:
 
 
 def beginning_of(path: str, bytes_max: int) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with io.FileIO(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    with open_regular(path, follow_links=True) as file:
         return file.read(bytes_max)
 
 

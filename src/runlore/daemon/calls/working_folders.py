@@ -6,7 +6,6 @@ regular files are.
 
 import logging
 import os
-import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,6 +25,7 @@ from runlore.domain.project import (
 )
 from runlore.domain.text.excerpt import excerpt
 from runlore.domain.text.safe_text import is_storable
+from runlore.regular_file import read_small
 
 if TYPE_CHECKING:
     from runlore.ports.operations import Operations
@@ -243,16 +243,5 @@ def _remotes(config: str) -> Iterator[tuple[str, str]]:
 
 
 def _read(path: str) -> str | None:
-    """A small regular file; None where there is none that can be read."""
-    try:
-        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            return None
-        return os.read(opened, _FILE_BYTES_MAX).decode(errors="replace")
-    except OSError:
-        return None
-    finally:
-        os.close(opened)
+    content = read_small(path, _FILE_BYTES_MAX, follow_links=True)
+    return None if content is None else content.decode(errors="replace")

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 
 from runlore.daemon.calls.working_folders import Bindings, is_bound, repository_root
 from runlore.domain.suggesting.already_documented import COMMANDED, TASK_FILES, Instructions, instructions_of
+from runlore.regular_file import read_small
 
 INDEX_BYTES_MAX, FILE_BYTES_MAX = 32 * 1024**2, 256 * 1024
 _HEAD, _ENTRY = struct.Struct(">4sII"), struct.Struct(">40x20sH")
 _EXTENDED, _LONG_NAME = 0x4000, 0x0FFF
-_OPENED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_committed_tasks(folder: str, bound: Bindings) -> tuple[Instructions, ...]:
@@ -67,9 +67,5 @@ def _read_index(data: bytes) -> Mapping[str, bytes]:
 
 def _read(path: str, bytes_max: int) -> bytes:
     """A file that is no link and not too long, else nothing."""
-    try:
-        with open(os.open(path, _OPENED), "rb") as file:
-            read = file.read(bytes_max + 1)
-    except OSError:
-        return b""
+    read = read_small(path, bytes_max + 1) or b""
     return read if len(read) <= bytes_max else b""

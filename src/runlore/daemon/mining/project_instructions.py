@@ -5,10 +5,10 @@ what cannot be read tells nothing."""
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 
 from runlore.domain.suggesting.already_documented import TASK_FILES, Instructions, instructions_of
+from runlore.regular_file import read_small
 from runlore.skill_files.locations import FILE, PLACES
 
 READ_BYTES_MAX = 256 * 1024
@@ -30,7 +30,6 @@ _RULES = {
 }
 _NAMED, _NAMED_MAX = re.compile(r"(?<![\w`/])@((?!/)[\w./-]{1,200}\.md)\b"), 20
 _OF_USER = (".claude/CLAUDE.md", ".codex/AGENTS.md", ".gemini/GEMINI.md")
-_OPENED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = "author: runlore"
 
 
@@ -88,18 +87,11 @@ def _names(folder: str) -> list[str]:
 
 def _read(path: str, source: str, *, base: str = "") -> Iterator[Instructions]:
     """A file as instructions; with a `base` also the files in it that the text names."""
-    try:
-        handle = os.open(path, _OPENED)
-    except OSError:
+    content = read_small(path, READ_BYTES_MAX)
+    if content is None:
         return
-    try:
-        is_file = stat.S_ISREG(os.fstat(handle).st_mode)
-        text = os.read(handle, READ_BYTES_MAX).decode(errors="replace") if is_file else ""
-    except OSError:
-        return
-    finally:
-        os.close(handle)
-    if is_file and not (path.endswith(FILE) and _OURS in text[:2_000]):
+    text = content.decode(errors="replace")
+    if not (path.endswith(FILE) and _OURS in text[:2_000]):
         named = list(dict.fromkeys(_NAMED.findall(text)))[:_NAMED_MAX] if base else []
         inside = [os.path.realpath(os.path.join(base, name)) for name in named]
         texts = (read for each in inside if _is_inside(each, base) for read in _read(each, source))

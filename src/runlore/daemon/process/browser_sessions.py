@@ -12,7 +12,6 @@ import json
 import os
 import re
 import secrets
-import stat
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -28,6 +27,7 @@ from runlore.domain.errors import Denied, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.ports.clock import Clock
+from runlore.regular_file import open_regular
 
 if TYPE_CHECKING:
     from runlore.daemon.process.openid import OpenId
@@ -42,7 +42,6 @@ _SECRET_BYTES = 32
 _FILE_BYTES_MAX = 1 << 20
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 # Whoever put a link or a pipe there has something in mind: neither is followed, neither holds us up.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,9 +217,8 @@ def _is_digest(told: object) -> TypeGuard[str]:
 def _read(path: str) -> dict[str, object]:
     """A small file of ours; empty where it is missing, another user's, or holds something else: nobody is
     logged in then."""
-    with suppress(OSError, ValueError, RecursionError), open(os.open(path, _READ), "rb") as file:
-        about = os.fstat(file.fileno())
-        if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid():
+    with suppress(OSError, ValueError, RecursionError), open_regular(path) as file:
+        if os.fstat(file.fileno()).st_uid == os.geteuid():
             told = json.loads(file.read(_FILE_BYTES_MAX))
             if isinstance(told, dict):
                 return told
