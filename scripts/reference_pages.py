@@ -70,6 +70,8 @@ RAISED_AS = {
     "revision_conflict": "Conflict",
     "check_revision": "Conflict",
     "not_found": "NotFound",
+    "read_bytes": "Invalid",
+    "read_text": "Invalid",
 }
 GENERATED = "<!-- Written by `make docs`; change the code, not this page. -->\n"
 
