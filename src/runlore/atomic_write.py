@@ -14,8 +14,9 @@ _OPEN_ATTEMPTS = 8
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def atomic_write(path: str, write: Callable[[BinaryIO], object], *, durable: bool = True) -> None:
-    """Write `path.new` for this user alone, sync it, rename it to `path`, sync the folder.
+def atomic_write(path: str, content: bytes | Callable[[BinaryIO], object], *, durable: bool = True) -> None:
+    """Write `path.new` for this user alone, sync it, rename it to `path`, sync the folder. `content` is
+    all of it, or a function that writes it into the open file.
 
     What is not `durable` is not synced: after a power cut it may be lost, or empty.
 
@@ -24,7 +25,10 @@ def atomic_write(path: str, write: Callable[[BinaryIO], object], *, durable: boo
     temporary, descriptor = _open_locked(path)
     try:
         with open(descriptor, "wb") as file:
-            write(file)
+            if callable(content):
+                content(file)
+            else:
+                file.write(content)
             file.flush()
             if durable:
                 os.fsync(file.fileno())

@@ -110,7 +110,7 @@ def _make_token(settings: Settings, agent: str, path: str) -> None:
         made = _create_token(operator, agent, path, read_persona(settings.state_root))
     finally:
         transport.close()
-    atomic_write(path, lambda file: file.write(f"{made.secret}\n".encode()))
+    atomic_write(path, f"{made.secret}\n".encode())
 
 
 def _read_note(path: str) -> list[str]:
@@ -129,7 +129,7 @@ def _create_token(operator: Operations, agent: str, path: str, persona_id: Perso
         if name in taken:
             continue
         note = "\n".join(filter(None, (name, persona_id))).encode()
-        atomic_write(f"{path}.name", lambda file, note=note: file.write(note))  # type: ignore[misc]
+        atomic_write(f"{path}.name", note)
         try:
             return operator.create_token(NewToken(name=name, role=Role.AGENT, persona_id=persona_id))
         except Conflict:

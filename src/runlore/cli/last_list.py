@@ -164,7 +164,7 @@ def remember_answer(place: str, plain: object) -> None:
     kept = orjson.dumps(dict(list(windows.items())[-_WINDOWS_MAX:]))
     # A list that cannot be kept is shown all the same.
     with suppress(OSError):
-        atomic_write(place, lambda file: file.write(kept), durable=False)
+        atomic_write(place, kept, durable=False)
 
 
 def is_short(text: str) -> bool:

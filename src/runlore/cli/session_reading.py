@@ -5,9 +5,7 @@ before and what it took after. With `--show-requests` its requests are written t
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 import orjson
 
@@ -136,14 +134,10 @@ def _write_pages(operations: ops.Operations, place: Path) -> SessionsRead:
             number += 1
             path = place / f"request-{number:03}.json"
             text = orjson.dumps(body, default=dict, option=orjson.OPT_INDENT_2) + b"\n"
-            atomic_write(str(path), partial(_write_text, text))
+            atomic_write(str(path), text)
         cursor = plan.next_cursor
         if cursor is None:
             return SessionsRead(plan=plan, folder=os.path.abspath(place), requests=number)
-
-
-def _write_text(text: bytes, file: BinaryIO) -> None:
-    file.write(text)
 
 
 def _cost(micro_usd: int | None) -> str:

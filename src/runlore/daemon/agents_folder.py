@@ -68,7 +68,7 @@ def read_persona(state_root: str) -> PersonaId | None:
 def write_persona(state_root: str, persona_id: PersonaId) -> None:
     path = persona_path(state_root)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    atomic_write(path, lambda file: file.write(f"{persona_id}\n".encode()))
+    atomic_write(path, f"{persona_id}\n".encode())
 
 
 def local_operator(state_root: str) -> Caller:

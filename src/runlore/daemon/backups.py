@@ -279,7 +279,7 @@ def _note_place(state_root: str, target: str) -> None:
     for each in (os.path.dirname(notes), notes):
         os.makedirs(each, mode=0o700, exist_ok=True)
     path = os.fsencode(target)
-    atomic_write(os.path.join(notes, sha256(path).hexdigest()), lambda file: file.write(path))
+    atomic_write(os.path.join(notes, sha256(path).hexdigest()), path)
 
 
 def _places_elsewhere(folder: str) -> Iterator[str]:

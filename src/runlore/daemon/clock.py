@@ -206,7 +206,7 @@ def write_clock_note(state_root: str, readings: Readings) -> None:
     path = os.path.join(state_root, _NOTE_NAME)
     note = orjson.dumps({"certain_ms": to_milliseconds(readings.certain_at), "read_ms": read})
     with suppress(OSError):
-        atomic_write(path, lambda file: file.write(note), durable=False)
+        atomic_write(path, note, durable=False)
 
 
 def _duration(by: timedelta) -> str:

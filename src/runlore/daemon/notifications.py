@@ -78,4 +78,4 @@ def _read_until(path: str) -> "datetime | None":
 
 def _write(path: str, until: "datetime | None", counts: tuple[int, int] = (0, 0)) -> None:
     document = {"until": _LONG_AGO if until is None else format_time(until), "counts": counts}
-    atomic_write(path, lambda file: file.write(json.dumps(document).encode()))
+    atomic_write(path, json.dumps(document).encode())

@@ -12,7 +12,7 @@ SECRET_CHARS_MAX = 500
 
 def write_secret(state_root: str, secret: str) -> None:
     text = f"{secret}\n".encode()
-    atomic_write(os.path.join(state_root, TOKEN_FILE), lambda file: file.write(text))
+    atomic_write(os.path.join(state_root, TOKEN_FILE), text)
 
 
 def read_secret(state_root: str) -> str | None:

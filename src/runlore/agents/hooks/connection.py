@@ -108,7 +108,7 @@ class AgentConnection:
         content = json.dumps(record, indent=1).encode()
         for change in changes:
             _check_writable(change)
-        atomic_write(self.record_path, lambda file: file.write(content))
+        atomic_write(self.record_path, content)
         for change in changes:
             _write(change)
 
@@ -243,7 +243,7 @@ def _write(change: FileChange) -> None:
             return
         mode = stat.S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else 0o600
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        atomic_write(path, lambda file: file.write(content))
+        atomic_write(path, content)
         os.chmod(path, mode)
     except OSError as error:
         raise _unwritable(change.path, error) from None

@@ -235,4 +235,4 @@ def _unwritable(name: str, error: OSError) -> Unavailable:
 
 def _write(path: str, told: Mapping[str, object]) -> None:
     text = json.dumps(told).encode()
-    atomic_write(path, lambda file: file.write(text))
+    atomic_write(path, text)

@@ -121,7 +121,7 @@ def bind_tcp(host: str, port: int) -> socket.socket:
 
 def write_daemon_file(state_root: str, told: DaemonFile) -> None:
     content = json.dumps(asdict(told)).encode()
-    atomic_write(os.path.join(state_root, DAEMON_FILE), lambda file: file.write(content), durable=False)
+    atomic_write(os.path.join(state_root, DAEMON_FILE), content, durable=False)
 
 
 def read_daemon_file(state_root: str) -> DaemonFile | None:

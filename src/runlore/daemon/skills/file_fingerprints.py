@@ -117,4 +117,4 @@ def save_seen(path: str, seen: FileFingerprints) -> None:
     content = orjson.dumps({"format": FORMAT, **codec.serialize(seen)})
     with contextlib.suppress(OSError):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        atomic_write(path, lambda file: file.write(content), durable=False)
+        atomic_write(path, content, durable=False)

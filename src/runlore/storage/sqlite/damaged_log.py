@@ -186,5 +186,5 @@ def _keep(database: str, log: str, read: int, behind: int) -> None:
         f"{log} was damaged behind its page {read:,} when it was opened: {behind:,} or more acknowledged"
         f" transactions in it are lost. It is kept as {copy}, and told until {note} is moved away\n"
     )
-    atomic_write(note, lambda target: target.write(text.encode()))
+    atomic_write(note, text.encode())
     sync_folder(os.path.dirname(folder))
