@@ -344,7 +344,7 @@ def test_a_link_in_place_of_a_list_is_replaced_and_never_followed(tmp_path: Path
     root = quick_root(tmp_path)
 
     root.put("pdf", text_of("pdf"))
-    root.mirror(".skipped.json", {"skipped": {}})
+    root.mirror_skips({"skipped": {}})
 
     assert outside.read_text("utf-8") == "{}"
     assert standing(tmp_path, "pdf") is FileStanding.OURS

@@ -30,7 +30,7 @@ def main(top: str) -> None:
         lambda: root.put("new", text_of("new")),
         lambda: root.take("csv"),
         lambda: root.remove("pdf"),
-        lambda: root.mirror(".skipped.json", {}),
+        lambda: root.mirror_skips({}),
         lambda: mounts.sync(os.path.join(top, ".agents", "skills"), {"pdf": text_of("pdf")}),
     ):
         try:

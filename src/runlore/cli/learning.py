@@ -140,7 +140,7 @@ def publish(
     )
     call.ask(
         lambda operations: operations.publish(publication),
-        lambda record: learning_tables.show_published("Published", record, asked_for=target.record_id),
+        lambda record: learning_tables.show_published(record, asked_for=target.record_id),
     )
 
 
@@ -238,7 +238,7 @@ def supersede(
     )
     call.ask(
         lambda operations: operations.supersede(request),
-        lambda record: learning_tables.show_published("Published", record),
+        learning_tables.show_published,
     )
 
 

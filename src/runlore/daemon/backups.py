@@ -137,10 +137,12 @@ def open_backup(path: str) -> Iterator[BinaryIO]:
         ) from error
 
 
-def wrong_backup(
-    problem: str, *, hint: str = "give a whole file that `runlore backup` wrote, or an older one"
-) -> Invalid:
-    return Invalid(f"the backup {problem}; nothing was restored", code="backup.damaged", hint=hint)
+def wrong_backup(problem: str) -> Invalid:
+    return Invalid(
+        f"the backup {problem}; nothing was restored",
+        code="backup.damaged",
+        hint="give a whole file that `runlore backup` wrote, or an older one",
+    )
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:

@@ -64,7 +64,6 @@ VECTORS_NAME = os.path.join(INDEX_FOLDER, "learnings.vectors")
 # So many records a command looks at one by one in the time that numpy takes to load.
 _SCANNED_CHANGES_MAX = 200
 # How long a command without a daemon makes vectors for the next one, where it has matched skills.
-_EMBEDDING_S = 2.0
 
 
 class RecallEngine:
@@ -288,7 +287,6 @@ def _library(settings: Settings, store: Store, clock: Clock, ids: Ids) -> SkillL
 @contextmanager
 def open_embedded(
     settings: Settings,
-    caller: Caller | None = None,
     *,
     mounts_follow: bool = True,
     works_last: bool = True,
@@ -305,7 +303,7 @@ def open_embedded(
     try:
         if learns_s is not None and parts.models.is_configured:
             finish_earlier_learning(parts)
-        yield Application(parts, caller or local_operator(settings.state_root))
+        yield Application(parts, local_operator(settings.state_root))
         # Nobody follows them any more, and what they did is remembered with the rest.
         parts.agent.close()
         if not works_last:
@@ -315,7 +313,7 @@ def open_embedded(
                 finish_learning(parts, within_s=learns_s)
             do_on_leaving(parts)
             parts.meaning.on_leaving()
-            parts.library.embed_on_leaving(within_s=_EMBEDDING_S)
+            parts.library.embed_on_leaving()
             parts.library.save_on_leaving()
         if mounts_follow:
             with suppress(RunloreError):

@@ -20,6 +20,10 @@ class FileStanding(StrEnum):
     FOREIGN = "foreign"
 
 
+# The list of what is skipped, for people to read.
+SKIPPED_NAME = ".skipped.json"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadSkill:
     """A SKILL.md that could be read, and what is odd about it. `provenance` is the file's own word: it may be

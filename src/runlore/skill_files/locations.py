@@ -14,7 +14,6 @@ needed, and that of Codex is on its way out. A skill that is read is recognised 
 
 import os
 from collections.abc import Iterable
-from enum import StrEnum
 
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
@@ -43,13 +42,6 @@ def files_beside(folder: str) -> tuple[str, ...]:
 
 SHARED = os.path.join(".agents", "skills")
 CLAUDE = os.path.join(".claude", "skills")
-
-
-class Level(StrEnum):
-    """Whose skills a folder holds: those of the user, or those of one project."""
-
-    USER = "user"
-    PROJECT = "project"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +102,6 @@ def mount_folders(base: str, agents: Iterable[str] = ()) -> tuple[str, ...]:
         )
     written = {_place(agent).written for agent in tuple(agents) or PLACES}
     return tuple(os.path.join(base, folder) for folder in sorted(written))
-
-
-def looked_in(base: str, level: Level, agent: str) -> tuple[str, ...]:
-    """Every folder below a home or a project in which an agent looks for skills."""
-    place = _place(agent)
-    folders = place.user if level is Level.USER else place.project
-    return tuple(os.path.join(base, folder) for folder in folders)
 
 
 def _place(agent: str) -> SkillLocation:

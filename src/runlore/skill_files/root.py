@@ -12,7 +12,6 @@ read each time.
 
 import json
 import os
-import re
 import stat
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreE
 from runlore.domain.guard.entry import without_secret
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject
-from runlore.ports.skill_files import FoundSkillFile, ReadSkill, SkillFile, StoredAs
+from runlore.ports.skill_files import SKIPPED_NAME, FoundSkillFile, ReadSkill, SkillFile, StoredAs
 from runlore.skill_files.disk import PRIVATE_FOLDER, Disk
 from runlore.skill_files.folder import Folder, errors_of, link_refusal
 from runlore.skill_files.manifest import Manifest, read_manifest, write_manifest
@@ -39,7 +38,6 @@ else:
 
 FOLDER = "skills"
 WRITTEN = ".written.json"
-_MIRRORED = re.compile(r"\.[a-z][a-z-]{0,40}\.json\Z")
 _MIRROR_BYTES_MAX = 8 * 1024**2
 _NO_ROOT = "none"
 # A folder that cannot be written fails for every skill alike: so many are tried.
@@ -184,25 +182,19 @@ class SkillRoot:
             return {file.name: refused.get(file.name, error) for file in files}
         return refused
 
-    def mirror(self, name: str, document: JsonObject) -> None:
-        """Write a list for people to read, such as `.skipped.json`, in place of what it was."""
-        if not _MIRRORED.match(name) or name == WRITTEN:
-            raise Invalid(
-                f"{name!r:.80} is no name for a list in the skill root",
-                code="skill.mirror",
-                hint="use small letters between a dot and `.json`, such as `.skipped.json`",
-            )
+    def mirror_skips(self, document: JsonObject) -> None:
+        """Write the list of what is skipped for people to read, in place of what it was."""
         content = (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
         with self._changing() as root:
-            root.write(name, content)
+            root.write(SKIPPED_NAME, content)
 
-    def read_mirror(self, name: str) -> JsonObject | None:
-        """What such a list says: None where there is none, and nothing where it cannot be read."""
+    def read_mirrored_skips(self) -> JsonObject | None:
+        """What that list says: None where there is none, and nothing where it cannot be read."""
         with self._open_root() as root:
-            if root is None or root.status(name) is None:
+            if root is None or root.status(SKIPPED_NAME) is None:
                 return None
             try:
-                document = json.loads(root.read(name, _MIRROR_BYTES_MAX) or b"")
+                document = json.loads(root.read(SKIPPED_NAME, _MIRROR_BYTES_MAX) or b"")
             except (Invalid, Refused, ValueError, RecursionError):
                 return {}
         return document if isinstance(document, dict) else {}

@@ -8,7 +8,7 @@ from runlore.agents.transcripts.parsing import shorten
 from runlore.domain import limits
 from runlore.domain.agent.agent_profile import AgentLimits
 from runlore.domain.agent.conversation import ToolCall, ToolSpec
-from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill
@@ -80,13 +80,13 @@ def text_schema(description: str, *, chars_max: int, chars_min: int = 1) -> Json
     return {"type": "string", "description": description, "minLength": chars_min, "maxLength": chars_max}
 
 
-def integer_schema(description: str, *, least: int = 1, most: int) -> JsonObject:
-    return {"type": "integer", "description": description, "minimum": least, "maximum": most}
+def integer_schema(description: str, *, most: int) -> JsonObject:
+    return {"type": "integer", "description": description, "minimum": 1, "maximum": most}
 
 
-def text_argument(arguments: JsonObject, name: str, default: str = "") -> str:
-    value: JsonValue = arguments.get(name, default)
-    return value if isinstance(value, str) else default
+def text_argument(arguments: JsonObject, name: str) -> str:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def number_argument(arguments: JsonObject, name: str) -> int | None:

@@ -81,12 +81,12 @@ def show_learning(record: Record, now: datetime) -> None:
     show_table(FIELDS, rows, indent=2)
 
 
-def show_published(deed: str, record: Record, *, asked_for: str | None = None) -> None:
+def show_published(record: Record, *, asked_for: str | None = None) -> None:
     if asked_for is not None and record.record_id != asked_for:
         say(f"{asked_for} says the same as {record.record_id} and ends as its duplicate.")
         return
     replaced = f", in place of {record.supersedes}" if record.supersedes else ""
-    say(f"{deed} {record.record_id} in the {record.publish_tier} tier{replaced}: {record.summary}")
+    say(f"Published {record.record_id} in the {record.publish_tier} tier{replaced}: {record.summary}")
     show_outside(record)
 
 

@@ -101,9 +101,9 @@ def end_list(next_cursor: str | None, then: str = "") -> None:
         say(then, "dim")
 
 
-def show_fields(plain: Mapping[str, JsonValue], *, indent: int = 0) -> None:
+def show_fields(plain: Mapping[str, JsonValue]) -> None:
     rows = [row for name, value in plain.items() for row in field_rows(name, value)]
-    show_table(FIELDS, [((name, "bold"), text) for name, text in rows], indent=indent)
+    show_table(FIELDS, [((name, "bold"), text) for name, text in rows])
 
 
 def field_rows(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:

@@ -78,19 +78,19 @@ class SentRequests:
         )
 
 
-def redact_request(body: str, bytes_max: int = limits.ARTIFACT_BYTES_MAX) -> str:
+def redact_request(body: str) -> str:
     """A request's body without secrets. Where that is too large for an artifact, long texts in it are cut."""
     try:
         document: JsonValue = json.loads(body)
     except (ValueError, RecursionError):
-        return _truncate(redact_text(make_storable(body)).text, bytes_max)
+        return _truncate(redact_text(make_storable(body)).text, limits.ARTIFACT_BYTES_MAX)
     clean, _ = redact_json(make_json_storable(document))
     for chars_max in (None, *_KEPT_CHARS):
         small = clean if chars_max is None else _cut(clean, chars_max)
         text = json.dumps(small, ensure_ascii=False, indent=1, default=dict)
-        if len(text.encode()) <= bytes_max:
+        if len(text.encode()) <= limits.ARTIFACT_BYTES_MAX:
             return text
-    return _truncate(text, bytes_max)
+    return _truncate(text, limits.ARTIFACT_BYTES_MAX)
 
 
 def _cut(value: JsonValue, chars_max: int) -> JsonValue:

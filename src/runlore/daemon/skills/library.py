@@ -59,7 +59,6 @@ else:
 
 SEEN_NAME = "skills.seen.json"
 VECTORS_NAME = "skills.vectors"
-SKIPPED_NAME = ".skipped.json"
 _PROBLEMS_SHOWN = 20
 _WRITABLE = "make the folder writable, then: runlore doctor --repair; the next start does it too"
 # How old the last look at the files may be for a match: edits of files are no part of a turn.
@@ -67,6 +66,8 @@ _LOOKED_S = 2.0
 # How long files are read and written before something is shown; what is left is done by the next who asks.
 _FRESH_S = 2.0
 _MATCHED_S = 0.2
+# How long a command without a daemon makes vectors before it ends.
+_EMBEDDED_LAST_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +142,7 @@ class SkillLibrary:
         with self._looking:
             report = self._refresh_now(within_s)
             remarks = self.mirror_skips() if self._compare_skips(self._seen) else ()
-        unlisted = (FileProblem(name=SKIPPED_NAME, told=remark) for remark in remarks)
+        unlisted = (FileProblem(name=skill_files.SKIPPED_NAME, told=remark) for remark in remarks)
         return replace(report, problems=(*report.problems, *unlisted))
 
     def keep_fresh(self, *, age_s: float = 0.0, within_s: float = _FRESH_S) -> None:
@@ -189,7 +190,7 @@ class SkillLibrary:
         try:
             with self._store.snapshot() as snapshot:
                 document = skipped_document(snapshot)
-            self._files.mirror(SKIPPED_NAME, document)
+            self._files.mirror_skips(document)
         except RunloreError as error:
             return (f"{error.sentence}; {error.hint}",)
         return ()
@@ -230,9 +231,9 @@ class SkillLibrary:
             return self._vectors.make_some(shelf)
         return self._vectors.make_some(shelf, within_s=within_s)
 
-    def embed_on_leaving(self, *, within_s: float) -> None:
+    def embed_on_leaving(self) -> None:
         """What a command without a daemon does last, where it has matched: vectors for the next one."""
-        until = time.monotonic() + within_s
+        until = time.monotonic() + _EMBEDDED_LAST_S
         while self._was_asked and (left := until - time.monotonic()) > 0:
             if not self.embed_some(within_s=left):
                 return
@@ -410,13 +411,13 @@ class SkillLibrary:
         if seen is not None and seen.skipped == mark:
             return ()
         try:
-            listed = self._files.read_mirror(SKIPPED_NAME)
+            listed = self._files.read_mirrored_skips()
         except RunloreError:
             # Whoever looks at the files tells why.
             return ()
         if document != listed and (listed is not None or document["skipped"]):
             unlisted = file_differences.FileDifference.UNLISTED
-            return (file_differences.Differing(name=SKIPPED_NAME, difference=unlisted),)
+            return (file_differences.Differing(name=skill_files.SKIPPED_NAME, difference=unlisted),)
         if seen is not None:
             self._seen = replace(seen, skipped=mark)
             save_seen(self._seen_path, self._seen)

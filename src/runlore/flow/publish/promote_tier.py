@@ -42,8 +42,6 @@ def raise_tier(
     *,
     verification: VerificationStatus,
     decision: PolicyDecision,
-    evidence: tuple[EvidenceRef, ...] = (),
-    revalidate_at: datetime | None = None,
 ) -> Record:
     """Give a learning the active tier. The caller holds its scope's lock.
 
@@ -64,8 +62,6 @@ def raise_tier(
         verification_status=verification,
         policy_decision=decision,
         policy_actor=act.actor,
-        evidence_refs=record.evidence_with(evidence),
-        revalidate_at=revalidate_at or record.revalidate_at,
     )
     return amend(tx, record, after, act)
 
