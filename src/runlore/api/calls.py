@@ -61,8 +61,8 @@ class ApiCall:
 
 
 class CallQueue:
-    """Whose turn it is: some calls have a thread each, others wait, not many and not long. Some threads of
-    the pool are always left for probes and tokens."""
+    """The limit of calls at once: some have a thread each, others wait, not many and not long. Some threads
+    of the pool are always left for probes and tokens."""
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(limits.CALLS_WORKED_MAX)

@@ -120,7 +120,7 @@ class RequestGate:
         return await run_in_threadpool(self._authenticate_by_store, headers, scope)
 
     def _authenticate_by_store(self, headers: Headers, scope: Scope) -> Caller:
-        """Who calls: by a token, or as a page of the console by a cookie and the key that goes with it."""
+        """Who calls: by a token, or as a page of the console by its cookie and its CSRF token."""
         key = KEY_HEADER.encode()
         if b"authorization" in headers or key not in headers:
             return self.service.tokens.authenticate(_secret_of(headers))

@@ -1,10 +1,10 @@
 """Logins from a browser: with an operator's token, with a code that whoever owns the state root has made, or
 with what a provider of OpenID Connect says of a person.
 
-A session has two secrets: the browser keeps one in a cookie that no script reads, the page keeps the other
-and sends it with every call. One alone is good for nothing: a foreign page sends the cookie without the key,
-and another server on this machine is sent the cookie, which browsers share between ports, and never the key.
-Their digests are kept in a file, so that a new start of the daemon ends no session.
+A session has two secrets: the browser keeps one in a cookie that no script reads, the page keeps the other,
+the CSRF token, and sends it with every call. One alone is good for nothing: a foreign page sends the cookie
+without the token, and another server on this machine is sent the cookie, which browsers share between ports,
+and never the token. Their digests are kept in a file, so that a new start of the daemon ends no session.
 """
 
 import hmac

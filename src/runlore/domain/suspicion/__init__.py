@@ -1,4 +1,4 @@
-"""Texts that look as if they spoke to the agent, or hid something from people (TNT-4).
+"""Prompt injection: texts that seem to speak to the agent, or hide something from people (TNT-4).
 
 A flag decides nothing by itself: such a text waits for a person, whatever the policy says.
 """
