@@ -13,14 +13,17 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class NotRegular(OSError):
-    """What stands there is a folder, a pipe, a socket or a device."""
+    """What stands there is a pipe, a socket or a device."""
 
 
 def open_regular(path: str, *, follow_links: bool = False) -> BufferedReader:
     """A regular file, open for reading; OSError where it cannot be opened, NotRegular where it is none."""
     opened = os.open(path, _FLAGS if follow_links else _FLAGS | os.O_NOFOLLOW)
     try:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
+        mode = os.fstat(opened).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(mode):
             raise NotRegular(errno.EINVAL, "it is not a regular file", path)
         return os.fdopen(opened, "rb")
     except BaseException:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from runlore.client.async_sdk import AsyncRecordedRun
 from runlore.client.sdk import Event, RecordedRun
 from runlore.domain import limits
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.runs.journal import EventType, JournalEvent, text_of
 from runlore.ports import operations as ops
@@ -43,7 +43,7 @@ class AgentsSession:
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep what was said and done. The request itself is in the journal already."""
         events = [event for item in items for event in self._events_of(cast("Mapping[str, Any]", item))]
-        for part in batched(events, limits.EVENTS_PER_CALL_MAX):
+        for part in into_batches(events, limits.EVENTS_PER_CALL_MAX):
             await asyncio.to_thread(self._run.append, *part)
 
     async def pop_item(self) -> TResponseInputItem | None:

@@ -15,7 +15,7 @@ from runlore.daemon.background.jobs import queue_reviews_again
 from runlore.daemon.exports import EXPORT_VERSION
 from runlore.daemon.import_files import open_import, wrong_import
 from runlore.domain import limits
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused
 from runlore.domain.record import RECORD, JsonValue, Kind, Layer, Record, RecordId, State, opening
 from runlore.domain.records.admission import Draft, refuse_secrets
@@ -71,7 +71,7 @@ def _report_progress(histories: Iterator[History], total: int, progress: Progres
 
 def _exactly(tx: Transaction, histories: Iterator[History], intake: Intake) -> ImportAnswer:
     count, at = 0, intake.act.at
-    for batch in batched(histories, _BATCH_RECORDS):
+    for batch in into_batches(histories, _BATCH_RECORDS):
         try:
             tx.load(batch)
         except (Invalid, Conflict) as error:
@@ -88,7 +88,7 @@ def _as_candidates(
 ) -> ImportAnswer:
     skipped: Counter[str] = Counter()
     made: list[RecordId] = []
-    for batch in batched(histories, _BATCH_RECORDS):
+    for batch in into_batches(histories, _BATCH_RECORDS):
         origins = {record.record_id: f"{header.store_id}/{record.record_id}" for record, _ in batch}
         known = set(tx.records.find_imported(list(origins.values())))
         here = tx.records.get_many(list(origins))

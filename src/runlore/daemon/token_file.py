@@ -4,7 +4,7 @@ import os
 
 from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Unavailable
-from runlore.regular_file import open_regular
+from runlore.regular_file import NotRegular, open_regular
 
 TOKEN_FILE = "operator.token"
 SECRET_CHARS_MAX = 500
@@ -24,6 +24,8 @@ def read_secret(state_root: str) -> str | None:
             return file.read(SECRET_CHARS_MAX).decode().strip() or None
     except (FileNotFoundError, UnicodeDecodeError):
         return None
+    except (NotRegular, IsADirectoryError):
+        raise _unreadable(state_root, "it is not a regular file") from None
     except OSError as error:
         reason = "it is a link" if os.path.islink(path) else error.strerror or "reading failed"
         raise _unreadable(state_root, reason) from None

@@ -15,7 +15,7 @@ import httpx2
 import orjson
 
 from runlore.domain import limits
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.models.http import Redirected, UnreadableAnswer, http_client
 from runlore.models.loop_thread import LoopClosed, LoopThread
 from runlore.ports.embedder import EmbeddingBackend, EmbeddingFailure, Vector
@@ -112,7 +112,7 @@ class HttpEmbedder:
         try:
             async with asyncio.timeout(time_s):
                 vectors: list[Vector] = []
-                for batch in batched(texts, limits.EMBEDDING_BATCH_TEXTS):
+                for batch in into_batches(texts, limits.EMBEDDING_BATCH_TEXTS):
                     vectors += await self._request(client, batch)
                 return tuple(vectors)
         except EmbeddingFailure:

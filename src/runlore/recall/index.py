@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId
 from runlore.domain.search.ranking import Collection, RankFilter, analyse_query
@@ -286,7 +286,7 @@ class RankingIndex:
     def apply(self, records: Iterable[Record]) -> None:
         """Insert or replace. Many records at once are sealed in batches and merged at the end."""
         with self._changing:
-            for batch in batched(records, self._sizes.batch_documents_max):
+            for batch in into_batches(records, self._sizes.batch_documents_max):
                 self._view = self._with(batch)
             self._view = replace(self._view, parts=_settle(self._view.parts, self._sizes))
 

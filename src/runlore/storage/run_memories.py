@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from runlore.atomic_write import sync_folder, temporary_file
 from runlore.domain import limits
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import RunId
@@ -123,7 +123,7 @@ class FileRunMemories:
         """All that is in the folder, by name. A write that is under way is not there yet."""
         with self._open_folder() as folder:
             listed = [] if folder is None else sorted(os.listdir(folder))
-        for names in batched(listed, PAGE_FILES):
+        for names in into_batches(listed, PAGE_FILES):
             # The folder is not held open while the caller works with what it was given.
             with self._open_folder() as folder:
                 page = [] if folder is None else self._page(folder, names)

@@ -5,13 +5,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.record import JsonValue, Kind, State
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.timestamps import format_time
-from runlore.ports.operations.paging import Listed
+
+if TYPE_CHECKING:
+    from runlore.ports.operations.paging import Listed
 
 FIELDS = (Column(), Column(wraps=True, lines=True))
 # What people call the states; the exact words are in --json and in the API.
@@ -75,7 +77,7 @@ def show_list(titled: Sequence[Column | str], rows: Iterable[tuple[Cell, ...]]) 
 
 
 def show_page(
-    page: Listed[ItemT],
+    page: "Listed[ItemT]",
     empty: str,
     titled: Sequence[Column | str],
     row: Callable[[ItemT], tuple[Cell, ...]],

@@ -22,7 +22,7 @@ from runlore.daemon.mining.source_reader import (
     read_batches,
 )
 from runlore.domain import limits
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.runs.transcript import START, Position, ReadCounts, SkipReason, TranscriptSource
 from runlore.domain.session import PersonaId
@@ -172,7 +172,7 @@ _COUNTED = ("stored", "known", "left", "sessions", "events", "beyond_retention")
 
 def _positions(operations: SkillOperations, sources: Sequence[TranscriptSource]) -> dict[str, Position]:
     found: dict[str, Position] = {}
-    for digests in batched(map(source_digest, sources), _POSITIONS_PER_CALL):
+    for digests in into_batches(map(source_digest, sources), _POSITIONS_PER_CALL):
         found.update(operations.transcript_positions(digests))
     return found
 

@@ -17,7 +17,7 @@ from runlore.daemon.search.embedding_backend import ASIDE_FOR, PRIVATE, sending_
 from runlore.daemon.search.query_vector import QueryVector
 from runlore.daemon.search.saved_files import delete_saved, position_of, stamp_of
 from runlore.domain import limits
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Layer, RecordId, Sensitivity, State
@@ -176,7 +176,7 @@ class LearningVectors:
             vectors = self._ensure_loaded()
             found = [
                 key
-                for keys in batched(list(vectors.marks()), limits.EMBEDDING_BATCH_TEXTS)
+                for keys in into_batches(list(vectors.marks()), limits.EMBEDDING_BATCH_TEXTS)
                 for key in self._not_live(snapshot, keys)
             ]
             if repair and found:

@@ -25,7 +25,7 @@ from runlore.daemon.skills.file_differences import (
     stored_as,
 )
 from runlore.daemon.skills.file_fingerprints import FileProblem, RefreshReport
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.records.audit import DAEMON, Act
@@ -216,7 +216,7 @@ class FileSync:
             else:
                 self._take(each, doing)
         self._note(doing)
-        for together in batched(following, _TOGETHER_MAX):
+        for together in into_batches(following, _TOGETHER_MAX):
             if is_over():
                 return False
             self._follow(together, doing)

@@ -22,7 +22,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from runlore.domain import limits
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.claims.subject import SemanticKey, conflicts, semantic_key
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sensitivity, State
@@ -104,7 +104,7 @@ def dedups(records: Sequence[Record]) -> tuple[Merge, ...]:
     for part in sorted(workflows):
         ranked = sorted(workflows[part], key=lambda record: (-record.confidence, *_age(record)))
         merges += [
-            _dedup(chunk) for chunk in batched(ranked, limits.COMPACTION_SOURCES_MAX) if len(chunk) > 1
+            _dedup(chunk) for chunk in into_batches(ranked, limits.COMPACTION_SOURCES_MAX) if len(chunk) > 1
         ]
     return tuple(merges)
 

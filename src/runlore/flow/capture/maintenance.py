@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from runlore.domain import limits
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.policies.policy import RetentionPolicy
 from runlore.domain.prompts.run_memory import Capture, CaptureState, Pointer, RunMemory, pointer_to
@@ -131,7 +131,7 @@ class Maintenance:
     def rebuild(self) -> None:
         """Make the pointers what runs and memories say; Unavailable where these cannot be read."""
         seen: set[RunId] = set()
-        for batch in batched(self.remembering.memories.everything(), _BATCH):
+        for batch in into_batches(self.remembering.memories.everything(), _BATCH):
             self._check(batch)
             seen.update(found.run_id for found in batch if found.run_id is not None)
             self.beat()
@@ -245,7 +245,7 @@ class Maintenance:
         find them, unless it `revives`: where something may have been mended since."""
         with self.remembering.store.snapshot() as snapshot:
             owed = snapshot.pointers.pending(limit=_REPLAYED_MAX)
-        for batch in batched(owed, _BATCH):
+        for batch in into_batches(owed, _BATCH):
             subjects = [pointer.run_id for pointer in batch]
             with self.remembering.store.transaction() as tx:
                 self.hold(tx)
@@ -276,7 +276,7 @@ class Maintenance:
 
 def drop_leftovers(remembering: Remembering) -> None:
     """Delete memories whose runs were pruned or forgotten by a process that died before it came to that."""
-    for batch in batched(remembering.memories.everything(), _BATCH):
+    for batch in into_batches(remembering.memories.everything(), _BATCH):
         ids = [found.run_id for found in batch if found.run_id is not None]
         with remembering.store.snapshot() as snapshot:
             runs = _readable(snapshot, ids)
@@ -391,7 +391,7 @@ def _pieces(snapshot: Snapshot, policy: RetentionPolicy, now: datetime) -> Itera
             bytes_max=policy.artifact_mb_max * _MEGABYTE,
         )
     )
-    yield from map(_deleting, batched(artifacts, _RETENTION_BATCH))
+    yield from map(_deleting, into_batches(artifacts, _RETENTION_BATCH))
     yield lambda tx: tx.counters.prune_answers(now - timedelta(days=policy.answer_days))
 
 

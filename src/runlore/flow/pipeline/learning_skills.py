@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeAlias
 
 from runlore.domain import limits
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.detectors.explicit_instruction import candidates_of
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.session import matches_of_run
@@ -200,11 +200,11 @@ class LearningSkills:
         if not self._take_back(found, look):
             return None
         repeated = suggestions_of(everything.matches, is_wanted=is_repeated_work, origins=everything.origins)
-        for some in batched(repeated, self.at_once):
+        for some in into_batches(repeated, self.at_once):
             if not self._remember(some, look):
                 return None
         kept = KeepResult()
-        for some in batched(found, self.at_once):
+        for some in into_batches(found, self.at_once):
             written = self._write(some, look)
             if written is None:
                 return None

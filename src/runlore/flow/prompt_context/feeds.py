@@ -6,7 +6,7 @@ A feed reads what has changed since a position. It may tell a thing again, and l
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.lazy import dataclass
 from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import JsonValue, Kind, Record, RecordId, State, StateReason
@@ -59,7 +59,7 @@ class RunFeed:
 
     def changes(self, snapshot: Snapshot, since: StorePosition) -> Iterator[IndexChange]:
         runs = snapshot.runs.changed_since(since.cursor)
-        for batch in batched(runs, _BATCH_RUNS):
+        for batch in into_batches(runs, _BATCH_RUNS):
             yield from self._list_changes(snapshot, batch, from_beginning=not since.cursor)
 
     def count(self, snapshot: Snapshot, cursor: int, *, most: int) -> int:

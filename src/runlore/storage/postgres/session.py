@@ -10,7 +10,7 @@ import psycopg
 from psycopg import conninfo, errors
 from psycopg_pool import PoolClosed, PoolTimeout
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import (
     COMMIT_LOST,
     CONNECTION_LOST,
@@ -225,7 +225,7 @@ class PostgresSession(Spoilable):
 
     def lock(self, numbers: Iterable[int]) -> None:
         """Advisory locks, which the server lets go of at the end of the transaction."""
-        for chunk in batched(numbers, IN_LIST_MAX):
+        for chunk in into_batches(numbers, IN_LIST_MAX):
             values = ", ".join("(?::bigint)" for _ in chunk)
             self.rows(f"SELECT pg_advisory_xact_lock(number) FROM (VALUES {values}) AS n (number)", chunk)
 

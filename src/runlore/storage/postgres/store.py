@@ -8,7 +8,7 @@ from typing import Self
 from psycopg import IsolationLevel
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import CONNECTION_LOST, Corrupt, RunloreError, Unavailable
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import MemoryState, RunId
@@ -92,7 +92,7 @@ class TableRunMemories:
         if not wanted:
             return found
         with self._reading() as session:
-            for chunk in batched(wanted, IN_LIST_MAX):
+            for chunk in into_batches(wanted, IN_LIST_MAX):
                 for row in session.rows(_GET.format(ids=in_list(chunk)), chunk):
                     found[RunId(row[0])] = _read(row)
         return {run_id: found[run_id] for run_id in wanted if run_id in found}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.run import RunId
 from runlore.domain.taint_sources.fingerprints import FirstSeen
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
@@ -46,7 +46,7 @@ class SqlOutsideWords(SqlCollection):
     def find(self, fingerprints: Iterable[int]) -> Mapping[int, FirstSeen]:
         """Where those of the fingerprints that are known were first seen."""
         found: dict[int, FirstSeen] = {}
-        for chunk in batched(sorted(fingerprints), IN_LIST_MAX):
+        for chunk in into_batches(sorted(fingerprints), IN_LIST_MAX):
             for fingerprint, source, at_ms in self._session.rows(_FIND.format(keys=in_list(chunk)), chunk):
                 if fingerprint not in found:
                     found[fingerprint] = FirstSeen(source=source, at=from_milliseconds(at_ms))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import orjson
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.prompts.run_memory import CaptureState, Pointer
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
@@ -72,7 +72,7 @@ class SqlPointers(SqlCollection):
         if limit <= 0:
             return ()
         found: set[tuple[int, RunId]] = set()
-        for chunk in batched(dict.fromkeys(scopes), SCOPE_WALKS_MAX):
+        for chunk in into_batches(dict.fromkeys(scopes), SCOPE_WALKS_MAX):
             sql, parameters = _walks(chunk, limit, before)
             found.update(
                 (captured_at_ms, RunId(run_id)) for captured_at_ms, run_id in self._rows(sql, *parameters)
@@ -108,7 +108,7 @@ class SqlPointers(SqlCollection):
     @writing
     def put(self, pointers: Iterable[Pointer]) -> None:
         """Write pointers, each in place of an earlier one of its run."""
-        for piece in batched(pointers, PIECE_POINTERS):
+        for piece in into_batches(pointers, PIECE_POINTERS):
             self._session.make_room(freeing=False)
             latest = {pointer.run_id: pointer for pointer in piece}.values()
             self._run(

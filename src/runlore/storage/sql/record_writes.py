@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TypeAlias
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId, State
@@ -83,7 +83,7 @@ _ERASE = (
 
 
 def write(session: SqlSession, changes: Iterable[RecordChange]) -> None:
-    for piece in batched(changes, PIECE_CHANGES):
+    for piece in into_batches(changes, PIECE_CHANGES):
         for change in piece:
             contracts.check_record(change.record)
         session.make_room(freeing=all(change.record.state is State.TOMBSTONED for change in piece))
@@ -91,7 +91,7 @@ def write(session: SqlSession, changes: Iterable[RecordChange]) -> None:
 
 
 def load(session: SqlSession, histories: Iterable[History]) -> None:
-    for piece in batched(histories, PIECE_CHANGES):
+    for piece in into_batches(histories, PIECE_CHANGES):
         for history in piece:
             _check_history(*history)
         session.make_room(freeing=False)
@@ -284,7 +284,7 @@ def _check_history(record: Record, events: Sequence[RecordEvent]) -> None:
 
 def find_conflict(session: SqlSession, wanted: Sequence[Expectation]) -> Conflict:
     """The first record whose revision, or the event that made it, is not what was written."""
-    for chunk in batched(wanted, IN_LIST_MAX):
+    for chunk in into_batches(wanted, IN_LIST_MAX):
         ids = [each.record_id for each in chunk]
         found = {row[0]: row[1:] for row in session.rows(_LATEST.format(ids=in_list(ids)), ids)}
         for each in chunk:

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import NotFound
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
@@ -159,7 +159,7 @@ class SqlRecords(SqlCollection):
     def matching_subjects(self, asked: Collection[Subject]) -> dict[Subject, tuple[Record, ...]]:
         """The same of several at once; what nothing matches is left out."""
         found: dict[Subject, list[Record]] = {}
-        for chunk in batched(dict.fromkeys(asked), _SUBJECTS_AT_ONCE):
+        for chunk in into_batches(dict.fromkeys(asked), _SUBJECTS_AT_ONCE):
             # Look-ups one by one, for an OR over an index is more than a planner can be trusted with.
             looked_up = " UNION ALL ".join([_OF_SUBJECT] * len(chunk))
             values = [
@@ -174,7 +174,7 @@ class SqlRecords(SqlCollection):
         """The active records of a scope, of the kinds that prompts get, that are about one of these."""
         found: list[Record] = []
         kinds = sorted(kind.value for kind in PROMPT_KINDS)
-        for chunk in batched(map(digest, subjects), IN_LIST_MAX):
+        for chunk in into_batches(map(digest, subjects), IN_LIST_MAX):
             condition = (
                 f"r.state = 'active' AND {_IN_SCOPE} AND r.kind IN ({in_list(kinds)})"
                 f" AND r.subject IN ({in_list(chunk)})"
@@ -237,7 +237,7 @@ class SqlRecords(SqlCollection):
     def proposals_for(self, *digests_of_sources: str) -> tuple[Record, ...]:
         """The proposals made for sets of sources (`metadata.sources_digest`), whatever their state."""
         found: list[Record] = []
-        for chunk in batched(map(digest, dict.fromkeys(digests_of_sources)), IN_LIST_MAX):
+        for chunk in into_batches(map(digest, dict.fromkeys(digests_of_sources)), IN_LIST_MAX):
             found += self._where(f"r.sources_digest IN ({in_list(chunk)})", *chunk)
         return tuple(found)
 
@@ -245,7 +245,7 @@ class SqlRecords(SqlCollection):
         """Which of these origins were imported already, and as what (the first, where there are several)."""
         origins = {digest(origin): origin for origin in imported_from}
         found: dict[str, RecordId] = {}
-        for chunk in batched(origins, IN_LIST_MAX):
+        for chunk in into_batches(origins, IN_LIST_MAX):
             condition = f"imported_from IN ({in_list(chunk)})"
             sql = (
                 f"SELECT imported_from, min(record_id) FROM records WHERE {condition} GROUP BY imported_from"
@@ -408,7 +408,7 @@ def count_headers(session: SqlSession, where: RecordFilter) -> int:
 def scope_stamps(session: SqlSession, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
     """The latest change of each scope that has records; None where an earlier one may still come."""
     found: dict[Scope, int | None] = {}
-    for chunk in batched(scopes, _SCOPES_AT_ONCE):
+    for chunk in into_batches(scopes, _SCOPES_AT_ONCE):
         parameters = [part for scope in chunk for part in (scope.kind.value, scope.id)]
         sql = f"SELECT {session.dialect.settled}, {_LATEST_DEPARTURE}, {', '.join([_LATEST] * len(chunk))}"
         settled, departure, *latest = session.rows(sql, parameters)[0]
@@ -462,7 +462,7 @@ def records_changed(session: SqlSession, cursor: int) -> Iterator[Record]:
 def records_by_id(session: SqlSession, record_ids: Iterable[RecordId]) -> dict[RecordId, Record]:
     wanted = dict.fromkeys(record_ids)
     found: dict[RecordId, Record] = {}
-    for chunk in batched(filter(is_storable, wanted), IN_LIST_MAX):
+    for chunk in into_batches(filter(is_storable, wanted), IN_LIST_MAX):
         records = records_where(session, f"r.record_id IN ({in_list(chunk)})", chunk)
         found.update((record.record_id, record) for record in records)
     return {record_id: found[record_id] for record_id in wanted if record_id in found}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.lazy import dataclass
 from runlore.domain.text.safe_text import is_storable
 
@@ -156,7 +156,7 @@ def in_list(values: Sequence[object]) -> str:
 
 def id_chunks(ids: Iterable[str]) -> Iterator[list[str]]:
     """Different ids in order, as many at once as a statement takes; no row has one that cannot be stored."""
-    return batched(sorted(filter(is_storable, set(ids))), IN_LIST_MAX)
+    return into_batches(sorted(filter(is_storable, set(ids))), IN_LIST_MAX)
 
 
 def rows_of(session: SqlSession, sql: str, ids: Iterable[str]) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias, cast
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.capability import capability_scope_of, plain_capability_scope
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.record import JsonObject
@@ -273,7 +273,7 @@ def _walks(
     if created_by is not None and is_storable(created_by):
         yield _walk(_ALL.also("created_by = ?", created_by), limit, before)
     named = sorted(scope.id for scope in scopes or () if scope.kind is ScopeKind.SESSION)
-    for chunk in batched(named, IN_LIST_MAX):
+    for chunk in into_batches(named, IN_LIST_MAX):
         # The sum keeps databases off the list's index, for the ids are few.
         yield _walk(
             _ALL.also(f"session_id IN ({in_list(chunk)})", *chunk), limit, before, at="created_at_ms + 0"

@@ -10,7 +10,7 @@ from typing import cast
 
 import orjson
 
-from runlore.domain.batched import batched
+from runlore.domain.batches import into_batches
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.storage.sql.record_rows import to_json
@@ -78,7 +78,7 @@ def insert_statement(owner: str, revision: int, text: JsonObject) -> SqlStatemen
 
 def erase_statement(session: SqlSession, owners: Iterable[str]) -> SqlStatement:
     rows = []
-    for chunk in batched(owners, IN_LIST_MAX):
+    for chunk in into_batches(owners, IN_LIST_MAX):
         for owner, revision in session.rows(_FILLED.format(owners=in_list(chunk)), chunk):
             rows.append(_erasure_row(owner, revision))
     return (_EMPTY, rows)

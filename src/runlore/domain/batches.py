@@ -7,7 +7,7 @@ from typing import TypeVar
 ItemT = TypeVar("ItemT")
 
 
-def batched(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
+def into_batches(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
     """The items in order, so many at once; of the last fewer."""
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
