@@ -21,7 +21,7 @@ from bench.measure import data_folder, print_table
 from runlore.domain.record import Kind, Layer, Record, RecordId, State
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.search.ranking import RankFilter
-from runlore.domain.text.analysis import is_stop_word, stem, terms_of, words_of
+from runlore.domain.text.analysis import is_stop_word, stem, tokenize, words_of
 from runlore.recall import RankingIndex
 
 TITLE = "evidence recall on LoCoMo, against BM25 and FTS5, with every part left out once"
@@ -69,7 +69,7 @@ class Formula:
     rarity: bool = True
     # What a word of the metadata counts; None leaves everything in the summary.
     metadata: float | None = None
-    analyser: Analyser = terms_of
+    analyser: Analyser = tokenize
 
     def __call__(self, turns: Sequence[Turn]) -> Ranker:
         """Index the turns."""

@@ -23,7 +23,7 @@ from bench.skill_queries import KINDS, Asked, RealSkill, asked_of, number_of, re
 from runlore.domain.skill import SkillDocument, SkillId
 from runlore.domain.skill_matching import Way, best_matches, scoring, words
 from runlore.domain.skill_matching.words import Reader, company_of
-from runlore.domain.text.analysis import is_stop_word, terms_of, words_of
+from runlore.domain.text.analysis import is_stop_word, tokenize, words_of
 from runlore.recall.skills import SkillIndex
 
 TITLE = "skill matching: hits against BM25 on 849 public skills, CPU time over 10,000"
@@ -77,7 +77,7 @@ def report_quality(skills: Sequence[RealSkill], asked: Sequence[Asked], index: S
     texts = {skill.place: skill.text for skill in skills}
     methods: dict[str, Ranker] = {
         "BM25, whole file, words": Bm25(texts, _unstemmed).rank,
-        "BM25, whole file, stems": Bm25(texts, terms_of).rank,
+        "BM25, whole file, stems": Bm25(texts, tokenize).rank,
         "Runlore": _ranker(index),
     }
     rows = [
@@ -123,7 +123,7 @@ def report_losses(skills: Sequence[RealSkill], asked: Sequence[Asked], index: Sk
     ours = _ranker(index)
     print("\nQuestion by question (half B), places among the first ten\n")
     rows = []
-    for name, analyser in (("BM25, words", _unstemmed), ("BM25, stems", terms_of)):
+    for name, analyser in (("BM25, words", _unstemmed), ("BM25, stems", tokenize)):
         theirs = Bm25(texts, analyser).rank
         for kind in KINDS:
             places = [
@@ -175,7 +175,7 @@ def report_stuffing(skills: Sequence[RealSkill], asked: Sequence[Asked]) -> None
     texts["stuffed"] = f"{stuffed.description}\n{stuffed.body}\n{' '.join(stuffed.topics)}"
     print("\nA skill stuffed with the words of all others: how often it comes first or among five (half B)\n")
     rows = []
-    for name, rank in (("Runlore", _ranker(index)), ("BM25, stems", Bm25(texts, terms_of).rank)):
+    for name, rank in (("Runlore", _ranker(index)), ("BM25, stems", Bm25(texts, tokenize).rank)):
         places = [_place(rank(each.query), "stuffed") for each in half_b]
         first, five = sum(place == 1 for place in places), sum(0 < place <= 5 for place in places)
         rows.append([name, len(places), first, five, f"{100 * five / len(places):.1f}%"])

@@ -19,7 +19,7 @@ from runlore.daemon.search.embedding_backend import Backend, open_backend
 from runlore.daemon.search.learning_vectors import LearningVectors
 from runlore.daemon.wiring import DenseEngine
 from runlore.domain.record import RecordId
-from runlore.domain.text.analysis import terms_of
+from runlore.domain.text.analysis import tokenize
 from runlore.models.embedding import open_embedder
 from runlore.ports import operations as ops
 from runlore.ports.embedder import Embedded, EmbeddingBackend, EmbeddingProvider
@@ -33,7 +33,7 @@ _MEANINGS = (
     "database postgres storage sql",
     "music xylophonist orchestra concert",
 )
-_AXES = {term: axis for axis, words in enumerate(_MEANINGS) for term in terms_of(words)}
+_AXES = {term: axis for axis, words in enumerate(_MEANINGS) for term in tokenize(words)}
 OTHER_WEIGHT = 0.3
 VECTORS_NAME = wiring.VECTORS_NAME
 DIMENSIONS = 64
@@ -44,7 +44,7 @@ def vector_of(text: str, dimensions: int = DIMENSIONS) -> list[float]:
     point = [0.0] * dimensions
     # Something of every text is the same, as with real models.
     point[-1] = 0.1
-    for term in terms_of(text):
+    for term in tokenize(text):
         axis = _AXES.get(term)
         if axis is not None:
             point[axis] += 1.0

@@ -13,7 +13,7 @@ from math import floor
 from runlore.domain.record import JsonValue, Record, Sensitivity, State
 from runlore.domain.scope import ScopeKind
 from runlore.domain.search.ranking import QUERY_TERMS_MAX, RankFilter
-from runlore.domain.text.analysis import fold_text, terms_of
+from runlore.domain.text.analysis import fold_text, tokenize
 from runlore.ports.index import Overlay
 
 K1, B, PIVOT = Fraction(1), Fraction(1, 4), 32
@@ -26,7 +26,7 @@ HOUR = timedelta(hours=1)
 def ranking(records: Iterable[Record], query: str, where: RankFilter) -> list[tuple[str, int]]:
     """Every record that matches, the best first, with its total."""
     seen = [_Read.of(record) for record in records if is_seen(record, where)]
-    wanted = list(dict.fromkeys(terms_of(query)))[:QUERY_TERMS_MAX]
+    wanted = list(dict.fromkeys(tokenize(query)))[:QUERY_TERMS_MAX]
     frequency = {term: sum(term in each.summary or term in each.metadata for each in seen) for term in wanted}
     weight = {term: _rarity(frequency[term], len(seen)) for term in wanted}
     newest = max((each.record.created_at for each in seen), default=datetime(1970, 1, 1, tzinfo=UTC))
@@ -112,8 +112,8 @@ class _Read:
 
     @classmethod
     def of(cls, record: Record) -> "_Read":
-        metadata = {term for text in texts_in(record.metadata) for term in terms_of(text)}
-        return cls(record=record, summary=terms_of(record.summary), metadata=metadata)
+        metadata = {term for text in texts_in(record.metadata) for term in tokenize(text)}
+        return cls(record=record, summary=tokenize(record.summary), metadata=metadata)
 
     def impact(self, term: str) -> int:
         beside = 15 if term in self.metadata else 0

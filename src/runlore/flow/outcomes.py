@@ -20,7 +20,7 @@ from runlore.domain.runs.journal import EventType, JournalEvent, text_of
 from runlore.domain.skill import SkillId, SkillOrigin
 from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.domain.statements.user_messages import refusal_words
-from runlore.domain.text.analysis import terms_of
+from runlore.domain.text.analysis import tokenize
 from runlore.domain.worth.effect import REVOKE, Effect, Worth, estimate_effect
 from runlore.domain.worth.outcome import RunFacts, SaidOutcome
 from runlore.flow.policies import current_projection, current_skills
@@ -221,13 +221,13 @@ def _corrects(request: str) -> bool:
 
 
 def _is_asked_again(collections: Collections, request: str, following: list[Run]) -> bool:
-    wanted = terms_of(request)
+    wanted = tokenize(request)
     if len(set(wanted)) < _REQUEST_TERMS_MIN or not following:
         return False
     others = collections.runs.request_excerpts(
         [each.run_id for each in following], chars_max=_REQUEST_CHARS_MAX
     )
-    return any(terms_of(text) == wanted for text in others.values())
+    return any(tokenize(text) == wanted for text in others.values())
 
 
 def _count_feedback(collections: Collections, run_id: RunId, receipt: Receipt | None) -> tuple[int, int]:
@@ -241,11 +241,11 @@ def _find_used(collections: Collections, receipt: Receipt | None, request: str, 
     opened."""
     if receipt is None:
         return {}
-    asked, did = set(terms_of(request)), set(terms_of(done))
+    asked, did = set(tokenize(request)), set(tokenize(done))
     opened = {each.skill_id for each in collections.skills.uses_of([receipt.run_id])}
     used = {each: each in opened for each in receipt.skills}
     for record_id, record in collections.records.get_many(_list_given(receipt)).items():
-        own = set(terms_of(record.summary)) - asked
+        own = set(tokenize(record.summary)) - asked
         least = max(min(_USED_TERMS_MIN, len(own)), _USED_PART * len(own))
         used[record_id] = bool(own) and len(own & did) >= least
     return used

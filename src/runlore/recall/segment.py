@@ -25,7 +25,7 @@ from runlore.domain.search.ranking import (
     session_of,
     state_points,
 )
-from runlore.domain.text.analysis import chunks_of, fold_text, terms_of_chunk
+from runlore.domain.text.analysis import chunks_of, fold_text, tokenize_chunk
 from runlore.recall.keys import (
     Impacts,
     Keys,
@@ -271,7 +271,7 @@ def _postings_of(
     """What `document_of` says of each record, of all of them at once: the terms, and their postings."""
     texts = [text for each in records for text in (each.summary, metadata_text(each))]
     chunks, said = counter.split(texts) if counter else _split(texts)
-    terms_said = [terms_of_chunk(chunk) for chunk in chunks]
+    terms_said = [tokenize_chunk(chunk) for chunk in chunks]
     terms = list(dict.fromkeys(chain.from_iterable(terms_said)))
     keys = keys_of(map(term_digest, terms))
     order = order_of(keys)

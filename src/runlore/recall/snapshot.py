@@ -71,7 +71,7 @@ def _meaning() -> list[object]:
     impacts = [ranking.impact(count, length=length) for count in (1, 2, 5) for length in (1, 32, 99, 999)]
     return [
         analysis.ANALYSER_VERSION,
-        analysis.terms_of(_PROBE),
+        analysis.tokenize(_PROBE),
         [*impacts, ranking.IMPACT_METADATA],
         ["/".join(category) for category in CATEGORIES],
     ]

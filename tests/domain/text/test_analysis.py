@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runlore.domain.text import analysis, word_characters
-from runlore.domain.text.analysis import fold_text, is_stop_word, stem, terms_of, words_of
+from runlore.domain.text.analysis import fold_text, is_stop_word, stem, tokenize, words_of
 
 pytestmark = pytest.mark.req("RET-3")
 
@@ -18,7 +18,7 @@ ASCII_TEXT = st.text(st.characters(max_codepoint=127), max_size=60)
 
 def finds(query: str, text: str) -> bool:
     """Whether any term of the query stands in the text."""
-    return bool(set(terms_of(query)) & set(terms_of(text)))
+    return bool(set(tokenize(query)) & set(tokenize(text)))
 
 
 def test_the_examples_in_the_documentation_are_true() -> None:
@@ -91,12 +91,12 @@ def test_a_query_does_not_find_the_text(query: str, text: str) -> None:
 
 
 def test_a_change_of_case_parts_words_in_identifiers_and_not_in_names() -> None:
-    assert terms_of("getHTTPStatus parseURLs2 OAuth2") == [
+    assert tokenize("getHTTPStatus parseURLs2 OAuth2") == [
         *("get", "http", "status", "gethttpstatus"),
         *("pars", "urls2", "parseurls2"),
         *("o", "auth2", "oauth2"),
     ]
-    assert terms_of("Häuser MÜLLER Żółw École") == ["häuser", "müller", "żółw", "école"]
+    assert tokenize("Häuser MÜLLER Żółw École") == ["häuser", "müller", "żółw", "école"]
 
 
 def test_stop_words_are_dropped_before_stemming_and_nothing_else_is() -> None:
@@ -106,7 +106,7 @@ def test_stop_words_are_dropped_before_stemming_and_nothing_else_is() -> None:
         "aren't",
         "的",
     ]
-    assert terms_of("The cats aren't doing it") == ["cat"]
+    assert tokenize("The cats aren't doing it") == ["cat"]
 
 
 def test_the_stemmer_is_the_pinned_one() -> None:
@@ -120,7 +120,7 @@ def test_the_stemmer_is_the_pinned_one() -> None:
 @given(ASCII_TEXT)
 @example("v1.2.3x 1.2.a C++x C## a.b.c x-y_z 1.2.3.4.5 I'll rock'n'roll d'or")
 def test_plain_text_is_read_alike_on_both_paths(text: str) -> None:
-    assert terms_of(f"{text}\u3000") == terms_of(text)
+    assert tokenize(f"{text}\u3000") == tokenize(text)
     assert fold_text(f"{text}\u3000") == fold_text(text)
 
 
@@ -133,9 +133,9 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 
 @given(st.text(st.characters(), max_size=30))
 def test_terms_are_words_and_a_text_is_not_changed_by_what_nobody_sees(text: str) -> None:
-    assert all(terms_of(text))
-    assert all(term == term.strip() for term in terms_of(text))
-    assert terms_of(text.replace("", "\N{SOFT HYPHEN}")) == terms_of(
+    assert all(tokenize(text))
+    assert all(term == term.strip() for term in tokenize(text))
+    assert tokenize(text.replace("", "\N{SOFT HYPHEN}")) == tokenize(
         re.sub(f"[{word_characters.IGNORABLE}]", "", text)
     )
 
@@ -146,7 +146,7 @@ def test_characters_that_this_unicode_does_not_know_are_left_alone(unknown: str,
     han = re.compile(f"[{word_characters.UNSPACED}]")
     unknown = han.sub("", unknown)
     assert fold_text(f"x{unknown}x") == f"x{unknown}x"
-    assert terms_of(f"a1 {unknown} b2") == terms_of("a1 b2")
+    assert tokenize(f"a1 {unknown} b2") == tokenize("a1 b2")
 
 
 def test_the_table_of_letters_holds_letters_marks_and_numbers() -> None:
@@ -169,7 +169,7 @@ def test_the_table_of_letters_holds_letters_marks_and_numbers() -> None:
 
 def test_a_text_of_many_odd_pieces_is_read_in_time_that_grows_with_its_length() -> None:
     for piece in ("1.", "a-", "v1.", "C++", "a'", "aA", "x" * 50 + "_"):
-        assert len(terms_of(piece * 30_000)) <= 90_000 + 1
+        assert len(tokenize(piece * 30_000)) <= 90_000 + 1
 
 
 @pytest.mark.req("RET-3")
@@ -183,7 +183,7 @@ def test_a_text_of_many_odd_pieces_is_read_in_time_that_grows_with_its_length() 
 )
 def test_the_terms_asked_for_are_those_of_the_whole_text(words: list[str], places: list[int]) -> None:
     text = " ".join(words)
-    terms = terms_of(text)
+    terms = tokenize(text)
     wanted = frozenset({*(terms[place] for place in places if place < len(terms)), "ski", "c++"})
 
     length, found = analysis.terms_among(text, wanted)

@@ -34,7 +34,7 @@ def pinned(word: str) -> str:
 @given(word=WORDS)
 def test_the_stem_of_a_word_is_that_of_the_pinned_stemmer(word: str) -> None:
     assert WordStemmer().stemWord(word) == pinned(word)
-    terms = analysis.terms_of(word.lower())
+    terms = analysis.tokenize(word.lower())
     for term in terms:
         assert analysis.terms_among(word.lower(), (term,)) == (len(terms), [t for t in terms if t == term])
 
@@ -50,6 +50,6 @@ def test_it_is_so_for_all_words_of_our_pages_one_stemmer_after_another() -> None
     stems = [(word, str(stemmer.stemWord(word))) for word in words]
     assert stems == [(w, pinned(w)) for w in words]
     # A search counts the words that have none of its stems without stemming them.
-    known = [(word, stem) for word, stem in stems if analysis.terms_of(word) == [stem]]
+    known = [(word, stem) for word, stem in stems if analysis.tokenize(word) == [stem]]
     assert len(known) > 3_000
     assert [word for word, stem in known if analysis.terms_among(word, (stem,)) != (1, [stem])] == []

@@ -13,7 +13,7 @@ import pytest
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import Kind, Move, Record, RecordId, State, StateReason
 from runlore.domain.scope import WORKSPACE
-from runlore.domain.text.analysis import terms_of
+from runlore.domain.text.analysis import tokenize
 from runlore.ports import operations as ops
 from runlore.recall.keys import digest
 from tests import forked
@@ -24,7 +24,7 @@ from tests.world import World, decision, outcome, replayed
 
 # Nothing else has this word, its stem or its letters.
 WORD = "Xylophonists"
-STEM = terms_of(WORD)[0]
+STEM = tokenize(WORD)[0]
 
 pytestmark = pytest.mark.req("LRN-12")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runlore.domain.text.analysis import terms_of
+from runlore.domain.text.analysis import tokenize
 from runlore.ports.embedder import EmbeddingFailure
 
 if TYPE_CHECKING:
@@ -82,4 +82,4 @@ class QueryVector:
 
 def remark_on(query: str, asked: QueryVector, *, found_any: bool) -> str:
     """Why an answer is what it is: a query of stop words or signs alone finds nothing by its words."""
-    return asked.remark if found_any or terms_of(query) else WORDLESS
+    return asked.remark if found_any or tokenize(query) else WORDLESS

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from runlore.domain.claims import question_words as table
-from runlore.domain.text.analysis import is_stop_word, terms_of
+from runlore.domain.text.analysis import is_stop_word, tokenize
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ def _amount(words: Sequence[str], at: int) -> _Found:
     if glued:
         return "", frozenset(), 1
     if unit and _is_noun(unit):
-        return f"count of {terms_of(unit)[0]}", _read_bound(words, at, number_of(word)), 2
-    name = next((terms_of(each)[0] for each in words[max(at - 1, 0) : at] if _is_noun(each)), "")
+        return f"count of {tokenize(unit)[0]}", _read_bound(words, at, number_of(word)), 2
+    name = next((tokenize(each)[0] for each in words[max(at - 1, 0) : at] if _is_noun(each)), "")
     if not name and at and table.PREPOSITIONS.get(words[at - 1]) == "on":
         name = "port"
     return f"number of {name}" if name else NUMBER, frozenset({word}), 1
@@ -163,7 +163,7 @@ def _read_bound(words: Sequence[str], at: int, amount: float) -> Range:
 
 def _is_noun(word: str) -> bool:
     is_small = is_stop_word(word) or word in table.PREPOSITIONS or word in table.JOINING
-    return not is_small and word[:1].isalpha() and bool(terms_of(word))
+    return not is_small and word[:1].isalpha() and bool(tokenize(word))
 
 
 NUMBER = "number"

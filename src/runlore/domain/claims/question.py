@@ -14,7 +14,7 @@ from runlore.domain.claims import question_words as table
 from runlore.domain.claims.answers import NUMBER, Answer, answers_in, hold_together, is_path
 from runlore.domain.claims.subject_words import TONGUES
 from runlore.domain.lazy import dataclass
-from runlore.domain.text.analysis import terms_of
+from runlore.domain.text.analysis import tokenize
 
 WHAT, WHEN, WHERE, HOW, WITH, NAME, FORMAT = "what", "when", "where", "how", "with", "name", "format"
 
@@ -130,7 +130,7 @@ def _context(words: Sequence[str]) -> frozenset[str]:
     for start, end in pairwise((*starts, len(words))):
         phrase = words[start:end]
         if phrase[0] in table.LIMITING and not answers_in(phrase):
-            found += terms_of(" ".join(phrase[1:]))
+            found += tokenize(" ".join(phrase[1:]))
     return frozenset(found)
 
 
@@ -164,7 +164,7 @@ def _is_coarser(words: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _stem(verb: str) -> str:
-    return next(iter(terms_of(verb)), verb)
+    return next(iter(tokenize(verb)), verb)
 
 
 def _open_claim(subject: str, value: str) -> Claim:

@@ -34,7 +34,7 @@ from runlore.domain.claims.sentence_parts import (
 )
 from runlore.domain.claims.wording import Word, fold_wording, is_unspaced, read_words
 from runlore.domain.lazy import dataclass
-from runlore.domain.text.analysis import is_stop_word, terms_of
+from runlore.domain.text.analysis import is_stop_word, tokenize
 from runlore.domain.text.excerpt import ELLIPSIS
 from runlore.domain.text.inline_spans import code_spans, mask_spans, quotations
 from runlore.domain.text.pasted import remove_blocks
@@ -162,7 +162,7 @@ def _beside(sentence: Sentence, wanted: set[str]) -> Sentence:
 
 def plain_terms(text: str) -> list[str]:
     """The terms of a text, where a verb has one form: "kept" is "keep", as "stored" is "store" anyway."""
-    return [table.IRREGULAR.get(term, term) for term in terms_of(text)]
+    return [table.IRREGULAR.get(term, term) for term in tokenize(text)]
 
 
 def _of_speaker(sentence: Sentence) -> Sentence:

@@ -20,7 +20,7 @@ from runlore.domain.claims.normal_forms import order_parts, plain_parts, turn_ro
 from runlore.domain.claims.question import claim_of, is_asked
 from runlore.domain.claims.wording import Word, fold_wording, is_unspaced, read_words
 from runlore.domain.lazy import dataclass
-from runlore.domain.text.analysis import is_stop_word, terms_of
+from runlore.domain.text.analysis import is_stop_word, tokenize
 
 SUBJECT_WORDS_MAX = 12
 TOPIC_TERMS_MAX = 12
@@ -66,7 +66,7 @@ class SemanticKey:
     def meaning(self) -> tuple[str, bool, frozenset[object]]:
         """What is compared of a statement: other words for it mean the same, as "on Friday" and "Fridays"."""
         claim = claim_of(self.subject, self.value)
-        said = claim.answers or claim.sides or dict(enumerate(terms_of(self.value) or [self.value]))
+        said = claim.answers or claim.sides or dict(enumerate(tokenize(self.value) or [self.value]))
         return self.subject, self.negated, frozenset({*said.items(), *claim.context})
 
     @classmethod

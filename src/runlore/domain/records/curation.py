@@ -28,7 +28,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sensitivity, State
 from runlore.domain.scope import Scope
 from runlore.domain.taint import Provenance, inherit
-from runlore.domain.text.analysis import fold_text, terms_of
+from runlore.domain.text.analysis import fold_text, tokenize
 
 SHARED_SHOWN_MAX = 12
 TAGS_BYTES_MAX = limits.METADATA_BYTES_MAX // 2
@@ -130,7 +130,7 @@ def _member(record: Record) -> _Member:
         record=record,
         key=stored,
         tags=frozenset(fold_text(tag) for tag in _tags(record)),
-        terms=frozenset(terms_of(record.summary)),
+        terms=frozenset(tokenize(record.summary)),
     )
 
 
@@ -216,7 +216,7 @@ def _alike(leader: _Member, member: _Member) -> Basis | None:
         return Basis.TEXT
     if len(tags) >= 2 and 3 * len(tags) >= 2 * all_tags and terms:
         return Basis.TOPICS
-    beyond = terms - {term for tag in tags for term in terms_of(tag)}
+    beyond = terms - {term for tag in tags for term in tokenize(tag)}
     if tags and beyond and 4 * len(terms) >= all_terms:
         return Basis.TOPICS
     return None

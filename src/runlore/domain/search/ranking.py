@@ -127,7 +127,7 @@ def passes(record: Record, where: RankFilter) -> bool:
 
 def analyse_query(query: str) -> Query:
     """Read a query once. Terms beyond the limit are left out, the later ones first."""
-    terms = tuple(dict.fromkeys(analysis.terms_of(query)))[:QUERY_TERMS_MAX]
+    terms = tuple(dict.fromkeys(analysis.tokenize(query)))[:QUERY_TERMS_MAX]
     return Query(whole=analysis.fold_text(query), terms=terms)
 
 
@@ -240,7 +240,7 @@ def impacts_of(record: Record, *, wanted: tuple[str, ...] | None = None) -> Impa
     """The terms of a record, or those `wanted` of them. A term counts once for all metadata, however often it
     stands there."""
     if wanted is None:
-        terms, others = analysis.terms_of(record.summary), analysis.terms_of(metadata_text(record))
+        terms, others = analysis.tokenize(record.summary), analysis.tokenize(metadata_text(record))
         length = len(terms)
     else:
         length, terms = analysis.terms_among(record.summary, wanted)

@@ -23,7 +23,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.statements.passages import MessageBatch, Passage
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name
 from runlore.domain.suspicion import suspicions
-from runlore.domain.text.analysis import terms_of
+from runlore.domain.text.analysis import tokenize
 from runlore.domain.text.inline_spans import mask_spans, quotations
 from runlore.domain.text.safe_text import hidden_characters
 
@@ -237,7 +237,7 @@ def _is_backed(text: str, passage: Passage) -> bool:
     around = f"{passage.own} {passage.before} {passage.project}"
     if not _is_exact(text, around):
         return False
-    terms, known = set(terms_of(text)) - _ABOUT, set(terms_of(around))
+    terms, known = set(tokenize(text)) - _ABOUT, set(tokenize(around))
     return bool(terms) and len(terms & known) >= _BACKED_MIN * len(terms)
 
 
@@ -248,7 +248,7 @@ def _is_exact(text: str, around: str) -> bool:
 
 
 # What sentences about users and projects begin with.
-_ABOUT = frozenset(terms_of("the user prefers wants asks always never project"))
+_ABOUT = frozenset(tokenize("the user prefers wants asks always never project"))
 
 
 def _is_keepable(text: str) -> bool:

@@ -61,12 +61,12 @@ def fold_text(text: str) -> str:
     )
 
 
-def terms_of(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """The terms of a text in its order, with repetitions.
 
-    >>> terms_of("The cat's categories, e.g. `snake_case` in C++ or node.js v1.2.3, don't match")
+    >>> tokenize("The cat's categories, e.g. `snake_case` in C++ or node.js v1.2.3, don't match")
     ['cat', 'categori', 'eg', 'snake', 'case', 'snakecas', 'c++', 'node', 'js', 'nodej', '1.2.3', 'match']
-    >>> terms_of("用Python写代码")
+    >>> tokenize("用Python写代码")
     ['用', 'python', '写', '写代', '代', '代码', '码']
     """
     chunks = chunks_of(text)
@@ -89,7 +89,7 @@ def terms_among(text: str, wanted: tuple[str, ...] | frozenset[str]) -> tuple[in
         if is_plain and not (word := chunk.lower()).startswith(beginnings.get(word[0], ())):
             length += word not in ENGLISH
         else:
-            terms = terms_of_chunk(chunk)
+            terms = tokenize_chunk(chunk)
             length += len(terms)
             found += terms
     return length, [term for term in found if term in wanted]
@@ -111,7 +111,7 @@ def _beginnings_of(terms: tuple[str, ...] | frozenset[str]) -> dict[str, tuple[s
     return found
 
 
-def terms_of_chunk(chunk: str) -> tuple[str, ...]:
+def tokenize_chunk(chunk: str) -> tuple[str, ...]:
     """The terms of one chunk of a text."""
     return _terms_of_chunk(chunk) if len(chunk) <= _CACHED_CHARS_MAX else _chunk_terms(chunk)
 

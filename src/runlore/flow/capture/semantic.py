@@ -34,7 +34,7 @@ from runlore.domain.statements.user_messages import UserMessageCollector
 from runlore.domain.suspicion import is_order
 from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.domain.taint_sources import PASTED
-from runlore.domain.text.analysis import terms_of
+from runlore.domain.text.analysis import tokenize
 from runlore.flow.capture.ending import run_text, unless_secret
 from runlore.flow.capture.provenance import conversation_provenance, missing_from, run_provenance
 from runlore.flow.capture.session_lock import Beat, skip_beat
@@ -375,7 +375,7 @@ def echoes(sight: CaptureView, statements: Iterable[Statement]) -> tuple[Stateme
     """
     own = own_words(sight.text.own_request)
     keys = {semantic_key(text).text for text in sight.injected}
-    given = [set(terms_of(text)) for text in sight.injected]
+    given = [set(tokenize(text)) for text in sight.injected]
     return tuple(
         statement
         for statement in statements
@@ -386,7 +386,7 @@ def echoes(sight: CaptureView, statements: Iterable[Statement]) -> tuple[Stateme
 
 
 def _is_within(text: str, given: Sequence[set[str]]) -> bool:
-    terms = set(terms_of(text))
+    terms = set(tokenize(text))
     return bool(terms) and any(terms <= held for held in given)
 
 

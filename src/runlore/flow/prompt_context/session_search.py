@@ -15,7 +15,7 @@ from runlore.domain.records.visibility import Hidden, hidden_because
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.search.ranking import Collection, Query, RankFilter, analyse_query, metadata_text
-from runlore.domain.text.analysis import fold_text, terms_of
+from runlore.domain.text.analysis import fold_text, tokenize
 from runlore.domain.text.excerpt import excerpt
 from runlore.flow.prompt_context.hidden import find_overruled
 from runlore.flow.prompt_context.run_search import FoundRun, RunHits, RunSearch
@@ -240,5 +240,5 @@ def _match_fields(fields: Iterable[tuple[str, str]], query: Query | None) -> tup
     return tuple(
         name
         for name, text in fields
-        if text and (fold_text(text) == query.whole or not terms.isdisjoint(terms_of(text)))
+        if text and (fold_text(text) == query.whole or not terms.isdisjoint(tokenize(text)))
     )
