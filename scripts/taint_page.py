@@ -193,27 +193,27 @@ KNOWN_AGAIN = """\
 
 ## Words that are known again
 
-When a run is captured, what it read from outside leaves fingerprints: hashes of four words in a row (one of
-every three such rows is kept, so that six words in a row are enough), of addresses and of hosts. Rows of
-everyday words leave none, nor do lines of code with fewer than six plain words. A short statement is from
-outside when it has one of them; a file or another result from inside when its prose has three and they are a
-fifth of its own, addresses apart. The source reads
+When a run is captured, Runlore keeps fingerprints of what it read from outside: hashes of four words in a
+row (of every third such row, so that six words in a row are always found), of addresses and of hosts.
+Everyday words and lines of code with fewer than six plain words get none. A short statement that has one of
+these fingerprints is from outside. A file, or another result from inside, is from outside if its prose has
+three of them and they are a fifth of its own, addresses apart. The source then reads
 `words first seen in https://example.org/page on 2026-05-03`.
 
-Recorded is what a call prints that prints nothing but what it brings: a web tool, `curl` and what it is piped
-into, `gh`. Of package managers, of `git pull`, and of a call that runs other commands beside
-(`git pull && git status`) nothing is: the working folder's own words would be outside's ever after.
+Fingerprints are kept only of calls that print nothing but what they fetched: a web tool, `curl` and what it is
+piped into, `gh`. None are kept of package managers, of `git pull`, and of a call that also runs other
+commands (`git pull && git status`). Otherwise the working folder's own words would count as outside for good.
 
 At most 20,000 of a run and 500,000 in all are kept, for a year; then the oldest go. That is about 25 MB in
-SQLite at most, however much is read. A megabyte of text takes about a fifth of a second, and one run is
-listened to for about that much. They are hashes and no secrets: whoever has the store can try whether a
-phrase is among them. `runlore learning revoke-matching --origin SOURCE` takes back everything that names an
-origin or has words first seen there, what waits too, after showing it; `runlore learning clear-origin SOURCE`
-takes the mark from what rests on it alone. Forgetting a run deletes its own; what other
-runs read too stays known by them. Backups hold them.
+SQLite at most, however much is read. A megabyte of text takes about a fifth of a second, and of one run no
+more than about that much is read. The hashes hide nothing from somebody who has the store: they can try
+whether a phrase is among them. `runlore learning revoke-matching --origin SOURCE` shows, and then takes back,
+everything that names an origin or has words first seen there, waiting candidates included.
+`runlore learning clear-origin SOURCE` takes the mark from what rests on that origin alone. Forgetting a run
+deletes its fingerprints, except those that another run has too. Backups contain them.
 
-Not known again is a text that was translated, encoded or told in other words before another session reads
-it; what one call fetched and printed beside other output; what was read while nothing was captured; and, in
+These are not recognized: a text that was translated, encoded or rephrased before another session reads it;
+what a call fetched and printed beside other output; what was read while nothing was captured; and, in
 suggestions made of imported transcripts, the words of other sessions.
 """
 AFTERWORDS = """\
