@@ -250,6 +250,24 @@ def errors_of(path: str) -> Iterator[None]:
         raise _translate(path, error) from error
 
 
+@contextmanager
+def open_folder(disk: Disk, path: str) -> Iterator[Folder | None]:
+    """A folder by its path; None where there is none yet. A link in its place is refused."""
+    try:
+        handle = disk.open_folder(path)
+    except FileNotFoundError:
+        yield None
+        return
+    except OSError as error:
+        if os.path.islink(path):
+            raise link_refusal(path) from error
+        raise
+    try:
+        yield Folder(disk, handle, path)
+    finally:
+        os.close(handle)
+
+
 def link_refusal(path: str) -> Refused:
     return Refused(
         f"{path} is a link, and links are not followed",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.lazy import LazyModule
 from runlore.skill_files.disk import Disk
-from runlore.skill_files.folder import Folder, errors_of, link_refusal
+from runlore.skill_files.folder import Folder, errors_of, open_folder
 from runlore.skill_files.manifest import Manifest, read_manifest, write_manifest
 
 FOLDER = "mounts"
@@ -96,19 +96,8 @@ class MountLists:
         with errors_of(self._path):
             if make:
                 self._make()
-            try:
-                handle = self._disk.open_folder(self._path)
-            except FileNotFoundError:
-                yield None
-                return
-            except OSError as error:
-                if os.path.islink(self._path):
-                    raise link_refusal(self._path) from error
-                raise
-            try:
-                yield Folder(self._disk, handle, self._path)
-            finally:
-                os.close(handle)
+            with open_folder(self._disk, self._path) as lists:
+                yield lists
 
     @contextmanager
     def _root(self) -> Iterator[Folder]:

@@ -26,7 +26,7 @@ from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject
 from runlore.ports.skill_files import SKIPPED_NAME, FoundSkillFile, ReadSkill, SkillFile, StoredAs
 from runlore.skill_files.disk import PRIVATE_FOLDER, Disk
-from runlore.skill_files.folder import Folder, errors_of, link_refusal
+from runlore.skill_files.folder import Folder, errors_of, open_folder
 from runlore.skill_files.manifest import Manifest, read_manifest, write_manifest
 from runlore.skill_files.root_scan import FILE, CachedFile, RootScan, check_name, file_of, look_at, status_of
 
@@ -293,24 +293,12 @@ class SkillRoot:
     @contextmanager
     def _open_root(self, *, shared: bool = True) -> Iterator[Folder | None]:
         """The root, locked; None where there is none yet. A link in its place is refused."""
-        with errors_of(self._path):
-            try:
-                handle = self._disk.open_folder(self._path)
-            except FileNotFoundError:
-                yield None
-                return
-            except OSError as error:
-                if os.path.islink(self._path):
-                    raise link_refusal(self._path) from error
-                raise
-            try:
-                root = Folder(self._disk, handle, self._path)
+        with errors_of(self._path), open_folder(self._disk, self._path) as root:
+            if root is not None:
                 root.lock(shared=shared)
-                if not shared and stat.S_IMODE(os.fstat(handle).st_mode) != PRIVATE_FOLDER:
-                    os.fchmod(handle, PRIVATE_FOLDER)
-                yield root
-            finally:
-                os.close(handle)
+                if not shared and stat.S_IMODE(os.fstat(root.handle).st_mode) != PRIVATE_FOLDER:
+                    os.fchmod(root.handle, PRIVATE_FOLDER)
+            yield root
 
 
 def _has_become(folder: Folder, change: _Change) -> bool:
