@@ -200,9 +200,9 @@ these fingerprints is from outside. A file, or another result from inside, is fr
 three of them and they are a fifth of its own, addresses apart. The source then reads
 `words first seen in https://example.org/page on 2026-05-03`.
 
-Fingerprints are kept only of calls that print nothing but what they fetched: a web tool, `curl` and what it is
-piped into, `gh`. None are kept of package managers, of `git pull`, and of a call that also runs other
-commands (`git pull && git status`). Otherwise the working folder's own words would count as outside for good.
+Fingerprints are kept only of calls that print nothing but what they fetched: a web tool, `curl` and what it
+is piped into, `gh`. None are kept of package managers, of `git pull`, and of a call that also runs other
+commands (`git pull && git status`): the working folder's own words would count as outside for good.
 
 At most 20,000 of a run and 500,000 in all are kept, for a year; then the oldest go. That is about 25 MB in
 SQLite at most, however much is read. A megabyte of text takes about a fifth of a second, and of one run no
