@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.prompts.projection import SECTIONS, Budget, ModelFamily, SectionName
-from runlore.domain.prompts.token_budget import newest_first, open_budget, passing_over, room_for, spend
+from runlore.domain.prompts.token_budget import open_budget, pack_newest, pack_what_fits, room_for, spend
 
 pytestmark = pytest.mark.req("RUN-7", "PRJ-2")
 
@@ -21,7 +21,7 @@ FAMILY = ModelFamily(name="tiny", prefixes=("tiny",), window_tokens=1_000, outpu
 def test_what_is_packed_costs_its_frame_and_its_parts_and_never_more_than_the_room(
     costs: list[int], frame: int, room: int
 ) -> None:
-    for pack in (passing_over, newest_first):
+    for pack in (pack_what_fits, pack_newest):
         packed = pack(costs, frame, room)
         assert packed.used <= room
         if packed.taken:
@@ -29,7 +29,7 @@ def test_what_is_packed_costs_its_frame_and_its_parts_and_never_more_than_the_ro
             assert list(packed.taken) == sorted(set(packed.taken))
         else:
             assert packed.used == 0
-            assert not costs or frame + min(costs) > room or pack is newest_first
+            assert not costs or frame + min(costs) > room or pack is pack_newest
 
 
 @given(costs=COSTS, frame=FRAME, room=ROOM)
@@ -44,31 +44,31 @@ def test_learnings_are_the_first_choice_of_all_that_fit(costs: list[int], frame:
     ]
     first_choice = max(fitting, key=lambda chosen: [place in chosen for place in places], default=())
 
-    assert passing_over(costs, frame, room).taken == first_choice
+    assert pack_what_fits(costs, frame, room).taken == first_choice
 
 
 @given(costs=COSTS, frame=FRAME, room=ROOM)
 def test_runs_are_the_longest_row_of_the_newest_that_fits(costs: list[int], frame: int, room: int) -> None:
     fitting = [size for size in range(1, len(costs) + 1) if frame + sum(costs[:size]) <= room]
 
-    assert newest_first(costs, frame, room).taken == tuple(range(max(fitting, default=0)))
+    assert pack_newest(costs, frame, room).taken == tuple(range(max(fitting, default=0)))
 
 
 @given(costs=COSTS, frame=FRAME, room=ROOM, more=st.integers(0, 100))
 def test_a_larger_budget_never_shows_fewer_of_the_newest_runs(
     costs: list[int], frame: int, room: int, more: int
 ) -> None:
-    small, large = newest_first(costs, frame, room), newest_first(costs, frame, room + more)
+    small, large = pack_newest(costs, frame, room), pack_newest(costs, frame, room + more)
 
     assert large.taken[: len(small.taken)] == small.taken
 
 
 def test_a_learning_that_is_too_large_is_passed_over_and_no_wall() -> None:
-    assert passing_over([10, 500, 10], 5, 30).taken == (0, 2)
-    assert newest_first([10, 500, 10], 5, 30).taken == (0,)
+    assert pack_what_fits([10, 500, 10], 5, 30).taken == (0, 2)
+    assert pack_newest([10, 500, 10], 5, 30).taken == (0,)
 
 
-@pytest.mark.parametrize("pack", [passing_over, newest_first])
+@pytest.mark.parametrize("pack", [pack_what_fits, pack_newest])
 def test_a_budget_of_zero_leaves_the_section_out(pack: object) -> None:
     assert callable(pack)
     for room in (0, 1, 14):
@@ -93,7 +93,7 @@ def test_the_budget_adds_up(
     assert budget.room_tokens == max(0, window - budget.reserved_tokens - prompt - text)
 
     for name, (policy, costs) in zip(SECTIONS, policies, strict=True):
-        packed = passing_over(costs, 5, room_for(budget, policy))
+        packed = pack_what_fits(costs, 5, room_for(budget, policy))
         budget = spend(budget, name, policy_tokens=policy, used=packed.used)
 
     _adds_up(budget)

@@ -13,7 +13,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Conflict, Denied, Invalid
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.prompts.projection import Omitted, Receipt
-from runlore.domain.prompts.token_budget import standing_first
+from runlore.domain.prompts.token_budget import pack_standing
 from runlore.domain.record import Kind, Record, RecordId, Sensitivity, VerificationStatus
 from runlore.domain.records.audit import replay
 from runlore.domain.scope import WORKSPACE, Scope
@@ -161,7 +161,7 @@ def test_rules_leave_a_third_of_the_entries_to_what_the_input_finds(world: World
 def test_rules_never_take_more_than_their_part(
     costs: list[int], frame: int, room: int, most: int, others: int
 ) -> None:
-    packed = standing_first(costs, frame, room, entries_max=most, others=others)
+    packed = pack_standing(costs, frame, room, entries_max=most, others=others)
     assert packed.used == (frame + sum(costs[place] for place in packed.taken) if packed.taken else 0)
     assert packed.used <= room // 3
     assert len(packed.taken) + min(others, most // 3) <= most

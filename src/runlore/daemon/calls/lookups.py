@@ -73,7 +73,7 @@ def scanned_page(
     """A page of those that pass `keep`, newest first."""
     items: list[Record] = []
     latest: Record | None = None
-    found = newest_first(records, where, before=read_cursor(cursor, RecordId), as_of=as_of, batch=batch)
+    found = read_newest_first(records, where, before=read_cursor(cursor, RecordId), as_of=as_of, batch=batch)
     for number, record in enumerate(found):
         if latest is not None and (len(items) == limit or number == SCANNED_MAX):
             return ops.Page(items=tuple(items), next_cursor=cursor_after(latest))
@@ -83,7 +83,7 @@ def scanned_page(
     return ops.Page(items=tuple(items))
 
 
-def newest_first(
+def read_newest_first(
     records: Records,
     where: RecordFilter,
     *,

@@ -22,7 +22,7 @@ from runlore.daemon.calls.lookups import (
     check_words,
     holds,
     lock_record,
-    newest_first,
+    read_newest_first,
     scanned_page,
     storable,
 )
@@ -462,7 +462,7 @@ def revocable(
     bounded lot."""
     found: list[Record] = []
     wheres = _wheres(filters, caller.scopes, now)
-    for record in chain.from_iterable(newest_first(collections.records, where) for where in wheres):
+    for record in chain.from_iterable(read_newest_first(collections.records, where) for where in wheres):
         if passes(collections, record, filters, alone=alone):
             found.append(record)
         if len(found) > REVOKED_MAX:

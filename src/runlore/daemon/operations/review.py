@@ -38,8 +38,8 @@ from runlore.flow.record.curate import MergeStatus, MergeView, propose_merges, v
 from runlore.flow.review.inbox import (
     due_items,
     held_items,
+    list_held_and_due,
     only_folded,
-    standing_first,
     waiting_for_review,
     without_folded,
 )
@@ -63,7 +63,8 @@ class ReviewActs(ForgetActs):
             where = waiting_for_review(
                 now, kinds=request.kinds, scopes=narrow_scopes(request.scopes, readable)
             )
-            held, due = ((), ()) if place or request.folded else standing_first(snapshot.records, where, now)
+            is_onward = place or request.folded
+            held, due = ((), ()) if is_onward else list_held_and_due(snapshot.records, where, now)
             held = tuple(record for record in held if may_see(self.caller, record))[:limit]
             due = due[: limit - len(held)]
             room = limit - len(held) - len(due)

@@ -47,7 +47,7 @@ class Packed:
 Packing = Callable[[Sequence[int], int, int], Packed]
 
 
-def passing_over(costs: Sequence[int], frame: int, room: int) -> Packed:
+def pack_what_fits(costs: Sequence[int], frame: int, room: int) -> Packed:
     """Take each entry that still fits, best first: one that is too large is passed over, it is no wall."""
     taken: list[int] = []
     used = frame
@@ -58,15 +58,15 @@ def passing_over(costs: Sequence[int], frame: int, room: int) -> Packed:
     return _make_packed(taken, used)
 
 
-def standing_first(costs: Sequence[int], frame: int, room: int, *, entries_max: int, others: int) -> Packed:
+def pack_standing(costs: Sequence[int], frame: int, room: int, *, entries_max: int, others: int) -> Packed:
     """Take the standing rules that fit into their part of the room. Of the entries that a section may have,
     they leave a third to the others, of which there are so many."""
-    fitting = passing_over(costs, frame, room // _STANDING_SHARE)
+    fitting = pack_what_fits(costs, frame, room // _STANDING_SHARE)
     taken = fitting.taken[: entries_max - min(others, entries_max // _STANDING_SHARE)]
     return _make_packed(taken, frame + sum(costs[place] for place in taken))
 
 
-def newest_first(costs: Sequence[int], frame: int, room: int) -> Packed:
+def pack_newest(costs: Sequence[int], frame: int, room: int) -> Packed:
     """Take the newest entries up to the first that does not fit: older ones are dropped first.
 
     Runs are a history. Passing over a recent one for the sake of an older one would tell it with a hole, and

@@ -254,14 +254,14 @@ def _pack_learnings(material: PromptMaterial) -> tuple[_Part, Budget]:
     frame, room = _frame_cost(name, budget), token_budget.room_for(budget, limits.budget_tokens)
     named = {rule.source_id for rule in rules}
     others = sum(entry.source_id not in named for entry in found)
-    first = token_budget.standing_first(
+    first = token_budget.pack_standing(
         [rule.tokens for rule in rules], frame, room, entries_max=most, others=others
     )
     taken = [rules[place] for place in first.taken]
     given = {rule.source_id for rule in taken}
     rest = [entry for entry in found if entry.source_id not in given]
     rest, beyond = rest[: most - len(taken)], rest[most - len(taken) :]
-    second = token_budget.passing_over([entry.tokens for entry in rest], first.used or frame, room)
+    second = token_budget.pack_what_fits([entry.tokens for entry in rest], first.used or frame, room)
     packed = [rest[place] for place in second.taken]
     held = [entry for entry in packed if not entry.standing and material.holdback.has(entry.source_id)]
     entries = [*taken, *(entry for entry in packed if entry not in held)]
@@ -307,7 +307,7 @@ def _pack_runs(runs: RecoveredRuns, budget: Budget, policy: RunMemoryPolicy) -> 
     texts = [(one.run_id, rendering.render_run(one, outside.get(one.run_id, ()))) for one in runs.entries]
     told = [SectionEntry(source_id=run_id, tokens=_cost(text, budget), text=text) for run_id, text in texts]
     room = token_budget.room_for(budget, policy.budget_tokens)
-    packed = token_budget.newest_first([entry.tokens for entry in told], _frame_cost(name, budget), room)
+    packed = token_budget.pack_newest([entry.tokens for entry in told], _frame_cost(name, budget), room)
     omissions = [
         Omission(section=name, source_id=entry.source_id, reason=Omitted.OVER_BUDGET, tokens=entry.tokens)
         for place, entry in enumerate(told)

@@ -65,7 +65,7 @@ def only_folded(where: RecordFilter) -> RecordFilter:
     return replace(where, ranks=frozenset({Rank.FOLDED}))
 
 
-def standing_first(
+def list_held_and_due(
     records: Records, where: RecordFilter, now: datetime
 ) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
     """The learnings that stand before what waits: held back ones, then those due for revalidation."""
@@ -79,7 +79,7 @@ def standing_first(
 def count_waiting(collections: Collections, where: RecordFilter, now: datetime) -> int:
     """How many wait for a person, but for what runs ask: all that the inbox lists, by what it counts.
     Suggestions and jobs belong to no scope, and to whoever sees all of them."""
-    held, due = standing_first(collections.records, where, now)
+    held, due = list_held_and_due(collections.records, where, now)
     records = len(held) + len(due) + collections.records.count_lines(where)
     if where.scopes is not None:
         return records

@@ -26,9 +26,9 @@ from runlore.flow.review.inbox import (
     due_items,
     foresee,
     held_items,
+    list_held_and_due,
     of_suggestions,
     only_folded,
-    standing_first,
     waiting_for_review,
     waiting_suggestions,
     without_folded,
@@ -146,7 +146,7 @@ class Inbox:
 
     @cached_property
     def _standing(self) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
-        return standing_first(self._records, self._where, self._now)
+        return list_held_and_due(self._records, self._where, self._now)
 
     @cached_property
     def _held(self) -> tuple[WaitingRecord, ...]:

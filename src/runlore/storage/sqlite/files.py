@@ -90,7 +90,7 @@ def prepare_state_root(state_root: str) -> str:
             os.makedirs(path, mode=_PRIVATE_FOLDER, exist_ok=True)
             os.chmod(path, _PRIVATE_FOLDER)
     except (OSError, ValueError) as error:
-        raise unusable(path, error) from None
+        raise unusable_root(path, error) from None
     return path
 
 
@@ -99,13 +99,13 @@ def prepare_database_file(path: str) -> None:
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE_FILE)
     except OSError as error:
-        raise unusable(path, error) from None
+        raise unusable_root(path, error) from None
     try:
         if stat.S_IMODE(os.fstat(file).st_mode) != _PRIVATE_FILE:
             os.fchmod(file, _PRIVATE_FILE)
         _check_header(path, file)
     except OSError as error:
-        raise unusable(path, error) from None
+        raise unusable_root(path, error) from None
     finally:
         os.close(file)
 
@@ -133,7 +133,7 @@ def delete_copies(state_root: str) -> None:
                 os.unlink(os.path.join(folder, name))
 
 
-def unusable(path: str, error: Exception) -> Unavailable:
+def unusable_root(path: str, error: Exception) -> Unavailable:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return Unavailable(
         f"the state root cannot be used: {path}: {reason}",

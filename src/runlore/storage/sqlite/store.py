@@ -55,7 +55,7 @@ class SqliteStore:
             try:
                 lock = StateLock(root)
             except OSError as error:
-                raise files.unusable(os.path.join(root, "lock"), error) from None
+                raise files.unusable_root(os.path.join(root, "lock"), error) from None
             undo.callback(lock.release)
             files.prepare_database_file(path)
             room = DiskSpace(path)
