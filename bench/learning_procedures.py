@@ -6,7 +6,8 @@ A suggestion is a procedure of the gold where
 - a recipe shares two commands with it, and these are half of the suggestion's; or its only command, where the
   recipe has three at most;
 - a fix shares a command with what put it right, and the suggestion is a fix with four tenths of the words of
-  the error. Of several fixes it is the one whose error it has most of.
+  the error; where an edit put it right, which no command tells, six tenths of these words. Of several fixes
+  it is the one whose error it has most of.
 
 A command is known by its program and the first word behind it, of some programs by two: `git push`,
 `gh pr view`, `mise run lint`. The folder of `git -C` is no such word.
@@ -32,7 +33,9 @@ _NESTED = frozenset(
     {"gh", "glab", "aws", "gcloud", "az", "docker", "podman", "npm", "pnpm", "yarn", "mise", "uv"}
 )
 FIX = "fix"
-ERROR_WORDS_MIN = 0.4
+ERROR_WORDS_MIN, ERROR_WORDS_OF_EDIT_MIN = 0.4, 0.6
+# How a suggestion tells that an edit put something right.
+_BY_EDIT = "put right what it names"
 _SMALL_RECIPE = 3
 
 
@@ -77,7 +80,9 @@ def is_same(suggestion: Suggestion, gold: GoldProcedure, stems: Iterable[str]) -
     suggested, known = command_keys(suggestion.commands), command_keys(gold.steps)
     shared = suggested & known
     if gold.kind == FIX:
-        return bool(shared) and _error_share(suggestion, gold) >= ERROR_WORDS_MIN
+        error = _error_share(suggestion, gold)
+        is_by_edit = _BY_EDIT in suggestion.body.lower() and error >= ERROR_WORDS_OF_EDIT_MIN
+        return is_by_edit or (bool(shared) and error >= ERROR_WORDS_MIN)
     if len(suggested) == 1:
         return bool(shared) and len(known) <= _SMALL_RECIPE
     return len(shared) >= 2 and 2 * len(shared) >= len(suggested)

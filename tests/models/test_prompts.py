@@ -30,6 +30,7 @@ RELEASED = {
     "reading-2": "9f9b6ad9190361b4afe8aeccd495447fb92fd7d3974eb13468bc72f04abf5282",
     "reading-3": "f1c3d13ec21ecb43789be56e5834f11bc43e02c0b7421c7c6a994cb37298b8a0",
     "reading-4": "438b56af5335835437bfc799c95b7650d678aef77b13e81feddf28770b80e68c",
+    "reading-5": "57c5b5d4c3b4a3b93db7a8434e723ede1282177dc5ef9013d81912b88a75a444",
 }
 DOCUMENTS = st.dictionaries(st.text(), st.recursive(st.text() | st.integers(-9, 9), st.lists, max_leaves=5))
 

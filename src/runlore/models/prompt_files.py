@@ -19,7 +19,7 @@ CURRENT = {
     ModelPurpose.JUDGE: "judge-1",
     ModelPurpose.ENHANCEMENT: "enhancement-1",
     ModelPurpose.CURATION: "curation-1",
-    ModelPurpose.READING: "reading-4",
+    ModelPurpose.READING: "reading-5",
 }
 OPENING, CLOSING = "<data>", "</data>"
 _FOLDER = "prompts"

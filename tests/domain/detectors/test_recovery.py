@@ -196,6 +196,21 @@ def test_a_finding_of_a_linter_is_put_right_by_an_edit_alone() -> None:
     assert [step.tool for step in match.occurrences[0].steps] == ["", EDIT, ""]
 
 
+def test_findings_of_several_rules_are_put_right_until_the_linter_finds_none() -> None:
+    first = failed("make fmt && make lint", "a.go:3:1: Error return value is not checked (errcheck)")
+    second = failed("make lint", "a.go:3:7: G306: Expect WriteFile permissions to be 0600 (gosec)")
+    runs = session(run("check it", first, second, ok("make lint")))
+    unchecked, open_to_all, passing = runs[0].steps
+    edit = replace(passing, tool=EDIT, text="a.go", commands=())
+    steps = (unchecked, edit, open_to_all, replace(edit, number=edit.number + 1), passing)
+    found = all_recoveries([replace(runs[0], steps=steps)])
+    assert {match.pattern for match in found} == {"make # errcheck", "make # G306"}
+    # What had stood before the linter in its line, and alone ran again, shows nothing.
+    formatted = session(run("check it", first, ok("make fmt")))[0]
+    between = (formatted.steps[0], edit, formatted.steps[1])
+    assert all_recoveries([replace(formatted, steps=between)]) == ()
+
+
 def test_a_lock_is_over_by_itself() -> None:
     lock = "fatal: Unable to create '.git/index.lock': File exists."
     calls = [failed("git commit -m 'one thing'", lock), ok("make all"), ok("git commit -m 'other thing'")]

@@ -207,6 +207,9 @@ def procedure(**fields: Any) -> Mapping[str, Any]:
 RAN = (
     "make test",
     "make docs && echo 'a && rm -rf / && b'",
+    "make check | grep -v ok",
+    "git add src/a.py docs/b.md",
+    "git clean -x build out",
     "git tag v1.2",
     "git push --tags",
     f"git push {'a.' * 60}",
@@ -225,6 +228,12 @@ WISH = "cut a release as docs/release.md says: test, then tell the team"
         ({"when": "When docs/release.md asks for a release."}, None),
         ({"steps": ["make test && git push --tags", "git push --tags"]}, Thrown.COMMAND),
         ({"steps": ["make test", "rm -rf /"]}, Thrown.COMMAND),
+        # What stood before a pipe; several paths for one parameter, in which no flag may hide.
+        ({"steps": ["make check", "git add <files>", "git tag <version>"]}, None),
+        ({"steps": ["make check | grep -v ok", "git clean -x <folders>"]}, None),
+        ({"steps": ["make check", "git clean <folders>"]}, Thrown.COMMAND),
+        ({"steps": ["make test", "git add <files> docs/c.md"]}, Thrown.COMMAND),
+        ({"steps": ["grep -v ok", "git tag v1.2"]}, Thrown.COMMAND),
         # A pattern that would be tried in more ways than there is time for.
         ({"steps": ["make test", f"git push {'<a>.' * 30}x"]}, Thrown.COMMAND),
         ({"steps": ["make test", "rm -rf build"]}, Thrown.COMMAND),
@@ -264,7 +273,7 @@ def test_one_call_behind_several_messages_is_a_way_of_working() -> None:
 
 
 def test_what_a_model_is_surest_of_is_shown_first() -> None:
-    items = [statement(confidence=sure) for sure in (74, 75)]
+    items = [statement(confidence=sure) for sure in (71, 72)]
     found = [check_answer(asked(RULE), {"statements": [item]}).statements[0] for item in items]
 
     assert [each.is_first for each in found] == [False, True]

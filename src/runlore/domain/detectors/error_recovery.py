@@ -141,7 +141,7 @@ def remedy_of(steps: Sequence[Step]) -> Remedy:
 def _recoveries(session: Sequence[MinedRun]) -> Iterator[tuple[str, Occurrence]]:
     made = ((run, step) for run in session for step in run.steps)
     steps = [(run, step) for run, step in made if _edits(step) or acting_commands(step)]
-    used: set[int] = set()
+    used: set[tuple[int, str]] = set()
     # A success is used once: for the nearest failure that it puts right.
     found: list[tuple[str, Occurrence]] = []
     for at in range(len(steps) - 1, -1, -1):
@@ -149,8 +149,10 @@ def _recoveries(session: Sequence[MinedRun]) -> Iterator[tuple[str, Occurrence]]
         if failure is None:
             continue
         place, fix = _put_right(steps[at][1], [step for _, step in islice(steps, at + 1, at + 25)])
-        if fix and at + 1 + place not in used:
-            used.add(at + 1 + place)
+        # Rules of a linter are put right one after the other, until it finds none.
+        use = (at + 1 + place, rule_of(error_of(steps[at][1])))
+        if fix and use not in used:
+            used.add(use)
             # What a sandbox keeps a program from is one thing, whatever it was doing.
             cause = SANDBOX if remedy_of(fix) is Remedy.APPROVED else failure.cause
             found.append((f"{failure.program} # {cause}", make_occurrence(steps[at + 1 + place][0], fix)))
@@ -283,7 +285,7 @@ def _put_right(failed: Step, later: Sequence[Step]) -> tuple[int, tuple[Step, ..
 def _connect(failed: Step, between: Sequence[Step], edits: Sequence[Step], fixed: Step) -> tuple[Step, ...]:
     """The steps from a failure to a success; none where that one has nothing to do with it."""
     error = error_of(failed)
-    is_same = _texts(failed) <= _texts(fixed)
+    is_same = _texts(failed) <= _texts(fixed) or (bool(rule_of(error)) and _is_checked_again(failed, fixed))
     pairs = ((wrong, right) for wrong, right in _pairs(failed, fixed) if _does_same(wrong, right, error))
     pair = None if is_same else next(pairs, None)
     if not is_same and pair is None:
@@ -322,6 +324,12 @@ def _connect_same(
         return failed, fixed
     done = [each for each in between if _is_done(each, failed)][-FIXES_MAX:]
     return (failed, *done, fixed) if done and not edits and not is_about_code(error) else ()
+
+
+def _is_checked_again(failed: Step, fixed: Step) -> bool:
+    """Whether what found fault ran again, without what had only stood before it in its line."""
+    found_fault = pin_command(_meant_commands(failed), error_of(failed))
+    return " ".join(_words(found_fault.text)) in _texts(fixed)
 
 
 def _frame(step: Step) -> frozenset[str]:

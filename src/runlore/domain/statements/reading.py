@@ -37,7 +37,7 @@ KINDS: Mapping[str, Kind] = {
 SCOPES: Mapping[str, ScopeKind] = {"user": ScopeKind.PERSONA, "project": ScopeKind.PROJECT}
 CONFIDENCE_MIN = 60
 """What a model itself takes for less than likely is left out: of such items hardly any lasts."""
-FIRST_MIN = 75
+FIRST_MIN = 72
 """What a model is surer of is shown first; the rest waits folded under it."""
 
 _STEPS_MAX, _MESSAGES_OF_ONE_CALL_MIN = 20, 2
@@ -334,14 +334,27 @@ def _is_within(wanted: Iterable[Sequence[str]], ran: Iterable[Sequence[str]]) ->
 
 
 def _is_command_like(command: Sequence[str], ran: Sequence[str]) -> bool:
-    """Whether a command is one that ran, with values in the place of its parameters. A program is none. Of a
-    tool's call arguments may be left out."""
+    """Whether a command is one that ran, or what stood before its pipe, with values in the place of its
+    parameters. A program is none. Of a tool's call arguments may be left out."""
     if command[0] != ran[0]:
         return False
     if _TOOL.fullmatch(command[0]):
         left = iter(ran)
         return all(any(_is_like(word, each) for each in left) for word in command)
-    return len(command) == len(ran) and all(map(_is_like, command, ran))
+    return _is_line_like(command, ran) or ("|" in ran and _is_line_like(command, ran[: ran.index("|")]))
+
+
+def _is_line_like(words: Sequence[str], written: Sequence[str]) -> bool:
+    """Whether one is the other word for word. One parameter behind what is done may stand for several words
+    that are no flags."""
+    more = len(written) - len(words)
+    places = (place for place, word in enumerate(words) if _PARAMETER.fullmatch(word))
+    many = next(places, 0)
+    if more > 0 and many > 1:
+        meant = written[many : many + more + 1]
+        if not any(word.startswith("-") for word in meant):
+            written = [*written[:many], " ".join(meant), *written[many + more + 1 :]]
+    return len(words) == len(written) and all(map(_is_like, words, written))
 
 
 def _is_like(word: str, written: str) -> bool:
