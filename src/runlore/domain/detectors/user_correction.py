@@ -137,6 +137,8 @@ def _rank(said: Sequence[str], wrong: StepCommand, right: StepCommand) -> int:
 
 def _is_said(said: Sequence[str], row: Sequence[str], *, is_unwanted: bool = False) -> bool:
     """Whether words are said next to each other: as what is wanted, or as what is not."""
+    if row[0] not in said:
+        return False
     for place in range(len(said) - len(row) + 1):
         if [*said[place : place + len(row)]] == [*row]:
             before = list(_words_before(said, place))

@@ -23,6 +23,8 @@ _JOINING_SCRIPTS = (
 )
 _VIRAMA = 9
 _PLAIN = frozenset("\n\r\t\\")
+# Whether they are seen for what they are, what stands beside them decides.
+_DEPENDING = _JOINERS | {"\\"}
 # What has two looks, between which a variation selector chooses: signs, digits, letters without case.
 _VARIED = frozenset({"So", "Sm", "Po", "Pd", "Nd", "Lo"})
 _READS_AS_CODE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
@@ -32,11 +34,13 @@ def escape(text: str, *, keep_newlines: bool = False) -> str:
     """Every character that could move the cursor, reorder the line or hide, written as its code."""
     if text.isascii() and text.isprintable() and "\\" not in text:
         return text
-    clear = {"\n"} if keep_newlines else ()
+    doubtful = _doubtful(text) - ({"\n"} if keep_newlines else set())
+    if not doubtful:
+        return text
     # Padded, so that every character has one before it and one behind it.
     padded = f" {text} "
     return "".join(
-        character if character in clear or not _is_unclear(padded, index) else _code(character)
+        _code(character) if character in doubtful and _is_unclear(padded, index) else character
         for index, character in enumerate(text, start=1)
     )
 
@@ -45,11 +49,12 @@ def hidden_characters(text: str) -> frozenset[str]:
     """The characters of a text that nobody sees, or that reorder what is seen; plain white space is none."""
     if text.isascii() and text.isprintable():
         return frozenset()
+    doubtful = _doubtful(text) - _PLAIN
     padded = f" {text} "
     return frozenset(
         character
-        for index, character in enumerate(text, start=1)
-        if character not in _PLAIN and _is_unclear(padded, index)
+        for index, character in enumerate(text if doubtful else "", start=1)
+        if character in doubtful and _is_unclear(padded, index)
     )
 
 
@@ -63,6 +68,15 @@ def _code(character: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _doubtful(text: str) -> set[str]:
+    """The characters of a text that are unclear somewhere; most texts have none."""
+    return {each for each in set(text) if each in _DEPENDING or _is_varying(each) or _is_hidden(each)}
+
+
+def _is_varying(character: str) -> bool:
+    return "\ufe00" <= character <= "\ufe0f" or "\u180b" <= character <= "\u180f"
 
 
 def _is_unclear(text: str, index: int) -> bool:
