@@ -48,10 +48,20 @@ class Life(RuleBasedStateMachine):
         """Leave nothing behind."""
         self._folder.cleanup()
 
-    @initialize(tail=st.integers(0, 4), batch=st.integers(1, 6), share=st.integers(0, 4))
-    def start(self, tail: int, batch: int, share: int) -> None:
+    @initialize(
+        tail=st.integers(0, 4),
+        documents=st.integers(1, 12),
+        chunks=st.sampled_from([1, 9, 99]),
+        share=st.integers(0, 4),
+    )
+    def start(self, tail: int, documents: int, chunks: int, share: int) -> None:
         """Begin empty, with sizes that make segments and merges of a handful of records."""
-        self._sizes = Sizes(tail_documents_max=tail, batch_documents_max=batch, merge_share=share)
+        self._sizes = Sizes(
+            tail_documents_max=tail,
+            segment_documents_max=documents,
+            segment_chunks_max=chunks,
+            merge_share=share,
+        )
         self._index = RankingIndex(self._sizes)
 
     @rule(given=st.lists(records(), max_size=10))
@@ -138,6 +148,19 @@ def test_applying_the_same_twice_changes_nothing() -> None:
 
     assert index.search("deploy shop", where=EVERYTHING, limit=5) == once
     assert len(index) == 3
+
+
+@pytest.mark.req("RET-1")
+def test_no_segment_is_larger_than_building_one_may_be_and_they_are_few() -> None:
+    index = RankingIndex(Sizes(tail_documents_max=2, segment_documents_max=20, merge_share=8))
+    for _ in range(60):
+        index.apply(fact("deploy the shop") for _ in range(5))
+    index.apply(fact("release the canary") for _ in range(50))
+
+    parts = index.freeze().view.parts
+    assert max(part.live_size for part in parts) <= 20
+    assert len(index) == 350
+    assert len(parts) <= 2 * 350 // 20
 
 
 @pytest.mark.req("RET-1")

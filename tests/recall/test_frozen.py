@@ -16,7 +16,7 @@ from tests.fakes import START
 pytestmark = pytest.mark.req("RET-1", "RET-6")
 
 WORDS = ("atlas", "port", "deploy", "cache", "queue", "release")
-SMALL = Sizes(tail_documents_max=5, batch_documents_max=16)
+SMALL = Sizes(tail_documents_max=5, segment_documents_max=16)
 
 
 def some_records(seed: int, count: int = 40) -> list[Record]:

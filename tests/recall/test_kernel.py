@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from runlore.domain.record import Record
 from runlore.domain.search.ranking import TOKEN_SCALE, recency
 from runlore.domain.text.analysis import chunks_of
+from runlore.recall.building import seal
 from runlore.recall.kernel import library_beside, load_kernel
 from runlore.recall.keys import digest
-from runlore.recall.segment import STATE_POINTS, STORED_FIELDS, seal
+from runlore.recall.segment import STATE_POINTS, STORED_FIELDS
 from runlore.recall.visibility import Visible
 from tests.examples import scaled
 from tests.recall.engines import SOURCE, compiled
@@ -108,22 +109,26 @@ def test_terms_are_counted_among_the_visible_whoever_counted_before(
 @given(st.lists(st.text(alphabet="vVcC09.aZz_-+#' \n\x00é’部", max_size=40) | texts, max_size=6))
 @example(_CHUNKS.split(" "))
 def test_texts_are_taken_apart_as_the_pattern_does(given_texts: list[str]) -> None:
-    chunks, (said, many) = compiled().split(given_texts)
+    reader, chunks = compiled().chunk_reader(), list[str]()
+    for some in (given_texts[:3], given_texts[3:]):
+        new, said, many = reader.read(some)
+        chunks += new
 
-    expected = [chunks_of(text) for text in given_texts]
-    assert [chunks[number] for number in said.tolist()] == [chunk for each in expected for chunk in each]
-    assert many.tolist() == [len(each) for each in expected]
-    assert chunks == list(dict.fromkeys(chunk for each in expected for chunk in each))
+        expected = [chunks_of(text) for text in some]
+        numbers = np.frombuffer(said, dtype=np.uint32).tolist()
+        assert [chunks[number] for number in numbers] == [chunk for each in expected for chunk in each]
+        assert np.frombuffer(many, dtype=np.uint32).tolist() == [len(each) for each in expected]
+    assert chunks == list(dict.fromkeys(chunk for text in given_texts for chunk in chunks_of(text)))
 
 
 @pytest.mark.compiler
 def test_many_chunks_keep_their_numbers() -> None:
     words = [f"word{number % 30_011}" for number in range(70_000)]
 
-    chunks, (said, _) = compiled().split([" ".join(words[:40_000]), " ".join(words[40_000:])])
+    chunks, said, _ = compiled().chunk_reader().read([" ".join(words[:40_000]), " ".join(words[40_000:])])
 
     assert chunks == words[:30_011]
-    assert said.tolist() == [number % 30_011 for number in range(70_000)]
+    assert np.frombuffer(said, dtype=np.uint32).tolist() == [number % 30_011 for number in range(70_000)]
 
 
 @pytest.mark.compiler

@@ -30,7 +30,7 @@ from tests.recall.engines import by_each_engine, engines
 from tests.recall.ranking_examples import distinct, filters, overlays, queries, records
 from tests.recall.ranking_reference import overlaid, ranking
 
-SMALL = Sizes(tail_documents_max=2, batch_documents_max=3, merge_share=2)
+SMALL = Sizes(tail_documents_max=2, segment_documents_max=8, merge_share=2)
 pytestmark = pytest.mark.req("RET-1", "RET-2", "RET-3")
 
 
@@ -175,7 +175,7 @@ def test_words_beside_a_hit_in_its_session_count_for_the_best_fifty(
         )
         for number, text in enumerate(said)
     ]
-    index = RankingIndex(Sizes(tail_documents_max=5, batch_documents_max=20, merge_share=2))
+    index = RankingIndex(Sizes(tail_documents_max=5, segment_documents_max=20, merge_share=2))
     index.apply(corpus)
     corpus[:changed] = [replace(record, summary="release", revision=2) for record in corpus[:changed]]
     index.apply(corpus[:changed])

@@ -30,7 +30,7 @@ WHERE = RankFilter(now=START)
 
 def small_index() -> RankingIndex:
     """Several segments, a tail, a replaced row, an expiry."""
-    index = RankingIndex(Sizes(tail_documents_max=2, batch_documents_max=3, merge_share=0))
+    index = RankingIndex(Sizes(tail_documents_max=2, segment_documents_max=3, merge_share=0))
     written = [
         fact("Deploy the shop with a canary release"),
         fact("部署服务器之前先备份", state=State.ACTIVE),
@@ -206,11 +206,12 @@ def test_however_an_index_came_to_be_the_same_records_are_the_same_bytes(
     tmp_path: Path, batches: list[list[Record]], gone: frozenset[RecordId]
 ) -> None:
     """Merged, replaced and erased rows leave no trace: neither of what they said nor of their having been."""
-    grown = RankingIndex(Sizes(tail_documents_max=0, batch_documents_max=2, merge_share=10**6))
+    grown = RankingIndex(Sizes(tail_documents_max=0, merge_share=10**6))
     held: dict[RecordId, Record] = {}
     for number, batch in enumerate(batches):
         written = [replace(record, revision=number) for record in distinct(batch)]
-        grown.apply(written)
+        for first in range(0, len(written), 2):
+            grown.apply(written[first : first + 2])
         held.update((record.record_id, record) for record in written)
     grown.erase(gone)
     fresh = RankingIndex(Sizes(tail_documents_max=0))

@@ -12,19 +12,19 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runlore.domain.batches import into_batches
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId
 from runlore.domain.search.ranking import Collection, RankFilter, analyse_query
 from runlore.domain.text.analysis import forget_words
 from runlore.ports.index import NO_OVERLAY, Overlay, Ranking
 from runlore.recall import snapshot
+from runlore.recall.building import SegmentBuilder, Vocabulary, seal
 from runlore.recall.kernel import Kernel
 from runlore.recall.keys import (
     Impacts,
@@ -35,18 +35,25 @@ from runlore.recall.keys import (
     Rows,
     digest,
     keys_of,
-    order_of,
     term_digest,
     unite,
 )
 from runlore.recall.search import KERNEL, IndexView, PassingCache, rank
-from runlore.recall.segment import Segment, document_of, group_postings, impact_maxima, seal, sorted_keys
+from runlore.recall.segment import (
+    Segment,
+    document_of,
+    group_postings,
+    impact_maxima,
+    order_of_ties,
+    pick_texts,
+    sorted_keys,
+)
 from runlore.recall.visibility import LiveSegment
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 _POSTINGS_AT_ONCE = 1 << 20
-_ROWS_AT_ONCE = 1 << 16
+_RECORDS_AT_ONCE = 1024
 
 
 def merge_segments(segments: Sequence[Segment], keep: Sequence[Mask]) -> Segment:
@@ -112,8 +119,7 @@ class _Merge:
             each.id_start[:-1] + at for each, at in zip(self._segments, offsets, strict=True)
         )
         lengths = self.column(np.diff(each.id_start) for each in self._segments)
-        pieces = [_texts(texts, starts[some], lengths[some]) for some in _slices(starts.size)]
-        return np.concatenate(pieces), np.concatenate(([0], np.cumsum(lengths)))
+        return pick_texts(texts, starts, lengths), np.concatenate(([0], np.cumsum(lengths)))
 
     def scopes(self) -> tuple[Keys, Rows]:
         keys, places = unite([each.scope_key for each in self._segments])
@@ -178,18 +184,10 @@ class _Merge:
         return group_postings(term, row, impact, terms=end - first, in_runs=True)
 
     def _order_of_ties(self) -> Positions:
-        """The kept rows of all segments, the newest first, and of one moment by id."""
         created = np.concatenate(
             [each.created_at_us[rows] for each, rows in zip(self._segments, self._kept, strict=True)]
         )
-        order = np.argsort(-created, kind="stable")
-        created = created[order]
-        edges = np.concatenate(([0], np.flatnonzero(np.diff(created)) + 1, [created.size]))
-        tied = np.flatnonzero(np.diff(edges) > 1)
-        if len(self._segments) > 1:
-            for first, end in zip(edges[tied].tolist(), edges[tied + 1].tolist(), strict=True):
-                order[first:end] = sorted(order[first:end].tolist(), key=self._id_at)
-        return order
+        return order_of_ties(created, self._id_at)
 
     def _id_at(self, position: int) -> RecordId:
         at = bisect_right(self._ends, position)
@@ -216,21 +214,15 @@ def _term_ranges(counts: Numbers) -> list[int]:
     return [int(cut) for cut in np.unique(np.append(cuts, counts.size))]
 
 
-def _texts(texts: NDArray[np.uint8], starts: Numbers, lengths: Numbers) -> NDArray[np.uint8]:
-    ends = np.cumsum(lengths)
-    return texts[np.repeat(starts - ends + lengths, lengths) + np.arange(int(ends[-1]))]
-
-
-def _slices(size: int) -> Iterator[slice]:
-    return (slice(first, first + _ROWS_AT_ONCE) for first in range(0, size, _ROWS_AT_ONCE))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
     """When documents become a segment, and segments one. Small numbers let small tests meet every case."""
 
     tail_documents_max: int = 128
-    batch_documents_max: int = 16_384
+    # Building a segment takes as much memory again. One with more than half of this is merged with no other.
+    segment_documents_max: int = 1 << 17
+    # With so many distinct words of a kind, what was read becomes a segment sooner.
+    segment_chunks_max: int = 1 << 18
     # A segment is merged into when those after it have grown to this share of it.
     merge_share: int = 8
 
@@ -284,11 +276,34 @@ class RankingIndex:
         self._saving = threading.Lock()
 
     def apply(self, records: Iterable[Record]) -> None:
-        """Insert or replace. Many records at once are sealed in batches and merged at the end."""
+        """Insert or replace. Many records at once become segments, which are merged at the end."""
+        remaining, tail_max = iter(records), self._sizes.tail_documents_max
+        vocabulary = Vocabulary(self._view.kernel)
         with self._changing:
-            for batch in into_batches(records, self._sizes.batch_documents_max):
-                self._view = self._with(batch)
+            while batch := list(islice(remaining, tail_max + 1)):
+                if len(self._view.tail.keys() | {each.record_id for each in batch}) <= tail_max:
+                    self._view = self._with_documents(batch)
+                    continue
+                self._view = self._with_segment(self._read(batch, remaining, vocabulary))
+                if self._view.kernel:
+                    self._view.kernel.give_back_memory()
+                if vocabulary.size >= self._sizes.segment_chunks_max:
+                    vocabulary = Vocabulary(self._view.kernel)
             self._view = replace(self._view, parts=_settle(self._view.parts, self._sizes))
+
+    def _read(
+        self, first: Sequence[Record], following: Iterator[Record], vocabulary: Vocabulary
+    ) -> SegmentBuilder:
+        """The tail, and as many of the records as one segment takes."""
+        builder = SegmentBuilder(vocabulary)
+        builder.add([*(each.record for each in self._view.tail.values()), *first])
+        while (room := self._sizes.segment_documents_max - len(builder)) > 0 and (
+            some := list(islice(following, min(room, _RECORDS_AT_ONCE)))
+        ):
+            builder.add(some)
+            if vocabulary.size >= self._sizes.segment_chunks_max:
+                break
+        return builder
 
     def search(
         self,
@@ -339,20 +354,26 @@ class RankingIndex:
         view = self._view
         return sum(part.live_size for part in view.parts) + len(view.tail)
 
-    def _with(self, batch: Sequence[Record]) -> IndexView:
+    def _with_documents(self, records: Sequence[Record]) -> IndexView:
         newest: dict[RecordId, Record] = {}
-        for record in batch:
+        for record in records:
             in_tail = self._view.tail.get(record.record_id)
             held = newest.get(record.record_id, in_tail.record if in_tail else None)
             if held is None or record.revision >= held.revision:
                 newest[record.record_id] = record
-        parts = _without_replaced(self._view.parts, newest)
-        if len(self._view.tail.keys() | newest.keys()) > self._sizes.tail_documents_max:
-            together = {key: document.record for key, document in self._view.tail.items()} | newest
-            sealed = LiveSegment.whole(seal(list(together.values()), self._view.kernel))
-            return replace(self._view, parts=(*parts, sealed), tail={})
-        documents = {record_id: document_of(record) for record_id, record in newest.items()}
+        ids = list(newest)
+        revisions = np.array([record.revision for record in newest.values()], dtype=np.int64)
+        parts, is_newer = _without_replaced(self._view.parts, keys_of(map(digest, ids)), revisions)
+        documents = {ids[at]: document_of(newest[ids[at]]) for at in np.flatnonzero(is_newer).tolist()}
         return replace(self._view, parts=parts, tail={**self._view.tail, **documents})
+
+    def _with_segment(self, builder: SegmentBuilder) -> IndexView:
+        """Also in place of the tail, which was read first."""
+        rows, keys, revisions = builder.newest()
+        parts, is_newer = _without_replaced(self._view.parts, keys, revisions)
+        if is_newer.any():
+            parts = (*parts, LiveSegment.whole(builder.finish(rows[is_newer], keys[:, is_newer])))
+        return replace(self._view, parts=parts, tail={})
 
 
 def load_index(path: str, sizes: Sizes = DEFAULT_SIZES) -> tuple[RankingIndex, str] | None:
@@ -365,40 +386,49 @@ def load_index(path: str, sizes: Sizes = DEFAULT_SIZES) -> tuple[RankingIndex, s
 
 
 def _without_replaced(
-    parts: Sequence[LiveSegment], newest: dict[RecordId, Record]
-) -> tuple[LiveSegment, ...]:
-    """The parts without what `newest` replaces; a record that is older than what is held leaves `newest`."""
-    ids = list(newest)
-    keys = keys_of(map(digest, ids))
-    # Sorted keys are found several times faster.
-    order = order_of(keys)
-    keys, ids = keys[:, order], [ids[at] for at in order.tolist()]
-    revisions = np.array([newest[record_id].revision for record_id in ids], dtype=np.int64)
+    parts: Sequence[LiveSegment], keys: Keys, revisions: Numbers
+) -> tuple[tuple[LiveSegment, ...], Mask]:
+    """The parts without what these versions replace, and which of those are not older than what is held."""
+    is_newer = np.ones(revisions.size, dtype=np.bool_)
     kept = []
     for part in parts:
         rows = part.segment.rows_of(keys)
         here = np.flatnonzero(rows >= 0)
         here = here[part.live[rows[here]]]
         is_older = revisions[here] < part.segment.revision[rows[here]]
-        for at in here[is_older].tolist():
-            del newest[ids[at]]
+        is_newer[here[is_older]] = False
         replaced = rows[here[~is_older]]
         kept.append(part.without(replaced) if replaced.size else part)
-    return tuple(kept)
+    return tuple(kept), is_newer
 
 
 def _settle(parts: Sequence[LiveSegment], sizes: Sizes) -> tuple[LiveSegment, ...]:
     """The parts without those that are empty, with the small ones merged and the half-dead ones made anew."""
-    living = [part for part in parts if part.live_size]
-    first = _first_to_merge([part.live_size for part in living], sizes.merge_share)
-    kept = [_compact(part) if part.live_size * 2 < len(part.segment) else part for part in living[:first]]
-    last = living[first:]
-    if not last:
-        return tuple(kept)
-    return (
-        *kept,
-        LiveSegment.whole(merge_segments([part.segment for part in last], [part.live for part in last])),
-    )
+    large: list[LiveSegment] = []
+    small: list[LiveSegment] = []
+    for part in parts:
+        if part.live_size:
+            (large if part.live_size * 2 > sizes.segment_documents_max else small).append(part)
+    first = _first_to_merge([part.live_size for part in small], sizes.merge_share)
+    settled = [_compact(part) if part.live_size * 2 < len(part.segment) else part for part in small[:first]]
+    for group in _groups(small[first:], sizes.segment_documents_max):
+        settled.append(_merge(group))
+    return (*large, *settled)
+
+
+def _groups(parts: Sequence[LiveSegment], documents_max: int) -> list[list[LiveSegment]]:
+    """Neighbours that are to be one part each."""
+    groups: list[list[LiveSegment]] = []
+    for part in parts:
+        if groups and sum(each.live_size for each in groups[-1]) + part.live_size <= documents_max:
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    return groups
+
+
+def _merge(parts: Sequence[LiveSegment]) -> LiveSegment:
+    return LiveSegment.whole(merge_segments([part.segment for part in parts], [part.live for part in parts]))
 
 
 def _first_to_merge(sizes: Sequence[int], share: int) -> int:
@@ -411,4 +441,4 @@ def _first_to_merge(sizes: Sequence[int], share: int) -> int:
 
 
 def _compact(part: LiveSegment) -> LiveSegment:
-    return LiveSegment.whole(merge_segments([part.segment], [part.live]))
+    return _merge([part])

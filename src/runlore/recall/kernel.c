@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
 #else
@@ -480,15 +484,15 @@ static const uint8_t *skip_chunk(const uint8_t *at, const uint8_t *end)
     return behind;
 }
 
+/* The distinct chunks that were read so far, each with a line break behind it, by their first appearance. */
 typedef struct {
-    const uint8_t *text;
-    uint32_t *slots;
+    uint8_t *text;
+    int64_t *start;
     uint64_t *hashes;
+    uint32_t *slots;
     int64_t size, distinct, room;
-    int64_t *at;
-    uint32_t *length;
     uint64_t seed;
-} Chunks;
+} Words;
 
 static uint64_t hash_of(const uint8_t *at, int64_t length, uint64_t seed)
 {
@@ -504,55 +508,97 @@ static uint64_t hash_of(const uint8_t *at, int64_t length, uint64_t seed)
     return hash;
 }
 
-static int grow(Chunks *chunks, int64_t size)
+static int grow_table(Words *words, int64_t size)
 {
     uint32_t *slots = calloc((size_t)size, sizeof *slots);
-    uint64_t *hashes = realloc(chunks->hashes, (size_t)size / 2 * sizeof *hashes);
-    if (hashes)
-        chunks->hashes = hashes;
-    if (!slots || !hashes) {
+    uint64_t *hashes = realloc(words->hashes, (size_t)size / 2 * sizeof *hashes);
+    words->hashes = hashes ? hashes : words->hashes;
+    int64_t *start = realloc(words->start, (size_t)(size / 2 + 1) * sizeof *start);
+    words->start = start ? start : words->start;
+    if (!slots || !hashes || !start) {
         free(slots);
         return 0;
     }
-    for (int64_t each = 0; each < chunks->distinct; each++) {
-        uint64_t slot = chunks->hashes[each] & (uint64_t)(size - 1);
+    if (!words->distinct)
+        start[0] = 0;
+    for (int64_t each = 0; each < words->distinct; each++) {
+        uint64_t slot = words->hashes[each] & (uint64_t)(size - 1);
         while (slots[slot])
             slot = (slot + 1) & (uint64_t)(size - 1);
         slots[slot] = (uint32_t)each + 1;
     }
-    free(chunks->slots);
-    chunks->slots = slots;
-    chunks->size = size;
+    free(words->slots);
+    words->slots = slots;
+    words->size = size;
     return 1;
 }
 
-/* The number of a chunk by its first appearance; -1 where there is no memory. */
-static int64_t number_of(Chunks *chunks, const uint8_t *at, int64_t length)
+static int grow_text(Words *words, int64_t needed)
 {
-    if (2 * chunks->distinct >= chunks->size && !grow(chunks, chunks->size ? 2 * chunks->size : 1 << 14))
+    int64_t room = words->room + words->room / 2 > needed ? words->room + words->room / 2 : needed;
+    uint8_t *text = realloc(words->text, (size_t)room);
+    if (!text)
+        return 0;
+    words->text = text;
+    words->room = room;
+    return 1;
+}
+
+/* The number of a chunk; -1 where there is no memory. */
+static int64_t number_of(Words *words, const uint8_t *at, int64_t length)
+{
+    if (2 * words->distinct >= words->size && !grow_table(words, words->size ? 2 * words->size : 1 << 10))
         return -1;
-    uint64_t hash = hash_of(at, length, chunks->seed), slot = hash & (uint64_t)(chunks->size - 1);
-    for (; chunks->slots[slot]; slot = (slot + 1) & (uint64_t)(chunks->size - 1)) {
-        int64_t each = chunks->slots[slot] - 1;
-        if (chunks->hashes[each] == hash && chunks->length[each] == length &&
-            !memcmp(chunks->text + chunks->at[each], at, (size_t)length))
+    uint64_t hash = hash_of(at, length, words->seed), slot = hash & (uint64_t)(words->size - 1);
+    for (; words->slots[slot]; slot = (slot + 1) & (uint64_t)(words->size - 1)) {
+        int64_t each = words->slots[slot] - 1, start = words->start[each];
+        if (words->hashes[each] == hash && words->start[each + 1] - start == length + 1 &&
+            !memcmp(words->text + start, at, (size_t)length))
             return each;
     }
-    chunks->slots[slot] = (uint32_t)chunks->distinct + 1;
-    chunks->hashes[chunks->distinct] = hash;
-    chunks->at[chunks->distinct] = at - chunks->text;
-    chunks->length[chunks->distinct] = (uint32_t)length;
-    return chunks->distinct++;
+    int64_t start = words->start[words->distinct], end = start + length + 1;
+    if (end > words->room && !grow_text(words, end))
+        return -1;
+    memcpy(words->text + start, at, (size_t)length);
+    words->text[end - 1] = '\n';
+    words->slots[slot] = (uint32_t)words->distinct + 1;
+    words->hashes[words->distinct] = hash;
+    words->start[words->distinct + 1] = end;
+    return words->distinct++;
+}
+
+EXPORT void free_words(Words *words)
+{
+    if (words) {
+        free(words->text);
+        free(words->start);
+        free(words->hashes);
+        free(words->slots);
+    }
+    free(words);
+}
+
+EXPORT Words *make_words(uint64_t seed)
+{
+    Words *words = calloc(1, sizeof *words);
+    if (words && !grow_table(words, 1 << 10)) {
+        free_words(words);
+        return NULL;
+    }
+    if (words)
+        words->seed = seed;
+    return words;
 }
 
 /* Take texts that stand behind one another apart, the ASCII ones by the pattern, the others at the line breaks
-   between their chunks. `said` has the number of each chunk, `many` how many each text has, `at` and `length` where
-   each distinct one lies; how many they are, or -1. */
-EXPORT int64_t split_texts(const uint8_t *text, const int64_t *lengths, const uint8_t *is_ascii, int64_t texts,
-                           uint64_t seed, uint32_t *said, int64_t *many, int64_t *at, uint32_t *length)
+   between their chunks. `said` has the number of each chunk, `many` how many each text has, and `added` where the
+   text of the new ones begins and how long it is. How many chunks the texts have, or -1. */
+EXPORT int64_t read_texts(Words *words, const uint8_t *text, const int64_t *lengths, const uint8_t *is_ascii,
+                          int64_t texts, uint32_t *said, uint32_t *many, int64_t *added)
 {
-    Chunks chunks = {.text = text, .at = at, .length = length, .seed = seed};
     const uint8_t *place = text;
+    const uint32_t *begin = said;
+    int64_t known = words->start[words->distinct];
     for (int64_t each = 0; each < texts; each++) {
         const uint8_t *end = place + lengths[each];
         const uint32_t *first = said;
@@ -567,57 +613,83 @@ EXPORT int64_t split_texts(const uint8_t *text, const int64_t *lengths, const ui
             else
                 while (behind < end && *behind != '\n')
                     behind++;
-            int64_t number = number_of(&chunks, place, behind - place);
-            if (number < 0) {
-                free(chunks.slots);
-                free(chunks.hashes);
+            int64_t number = number_of(words, place, behind - place);
+            if (number < 0)
                 return -1;
-            }
             *said++ = (uint32_t)number;
             place = behind + !is_ascii[each];
         }
         place = end;
-        many[each] = said - first;
+        many[each] = (uint32_t)(said - first);
     }
-    free(chunks.slots);
-    free(chunks.hashes);
-    return chunks.distinct;
+    added[0] = (int64_t)(uintptr_t)(words->text + known);
+    added[1] = words->start[words->distinct] - known;
+    return said - begin;
 }
 
-/* Count the terms of rows, each of which has two texts, the summary first. `start` is where the postings of each term
-   begin, and has room for all; a posting says how often the term stands in the summary, doubled, and one more where
-   it stands in the metadata. `last` is room for a number of each term. */
-EXPORT void count_terms(const uint32_t *said, const int64_t *many, int64_t rows, const int64_t *term_start,
-                        const uint32_t *terms, int64_t size, int64_t *start, int64_t *last, uint32_t *row_of,
-                        uint32_t *counts, int64_t *length)
+typedef struct {
+    const uint32_t *chunk;
+    const int64_t *text_start;
+    const uint32_t *term;
+    const int64_t *chunk_start;
+    int64_t terms;
+} Occurrences;
+
+/* Count the terms of rows in this order, each of which has two texts, the summary first: where the postings of each
+   term begin, and how many terms each summary has. `last` is room for a number of each term. */
+EXPORT void count_terms(const Occurrences *said, const uint32_t *order, int64_t rows, int64_t *start, uint32_t *last,
+                        uint32_t *length)
 {
-    const uint32_t *begin = said;
-    memset(start, 0, (size_t)(size + 1) * sizeof *start);
-    memset(last, -1, (size_t)size * sizeof *last);
-    for (int64_t text = 0; text < 2 * rows; text++)
-        for (int64_t each = 0; each < many[text]; each++, said++)
-            for (int64_t at = term_start[*said]; at < term_start[*said + 1]; at++) {
-                length[text / 2] += !(text & 1);
-                start[terms[at] + 1] += last[terms[at]] != text / 2;
-                last[terms[at]] = text / 2;
+    memset(start, 0, (size_t)(said->terms + 1) * sizeof *start);
+    memset(last, -1, (size_t)said->terms * sizeof *last);
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t *text = said->text_start + 2 * (int64_t)order[row];
+        uint32_t many = 0;
+        for (int64_t each = text[0]; each < text[2]; each++) {
+            int64_t first = said->chunk_start[said->chunk[each]], end = said->chunk_start[said->chunk[each] + 1];
+            many += each < text[1] ? (uint32_t)(end - first) : 0;
+            for (int64_t at = first; at < end; at++) {
+                uint32_t term = said->term[at];
+                start[term + 1] += last[term] != row;
+                last[term] = (uint32_t)row;
             }
-    for (int64_t term = 0; term < size; term++) {
-        start[term + 1] += start[term];
-        last[term] = start[term];
+        }
+        length[row] = many;
     }
-    said = begin;
-    for (int64_t text = 0; text < 2 * rows; text++)
-        for (int64_t each = 0; each < many[text]; each++, said++)
-            for (int64_t at = term_start[*said]; at < term_start[*said + 1]; at++) {
-                int64_t term = terms[at], place = last[term];
-                if (place == start[term] || row_of[place - 1] != text / 2) {
-                    row_of[place] = (uint32_t)(text / 2);
-                    counts[place] = 0;
-                    last[term] = ++place;
+    for (int64_t term = 0; term < said->terms; term++)
+        start[term + 1] += start[term];
+}
+
+/* The postings of the same rows: how often the term stands in the summary, doubled, and one more where it stands in
+   the metadata. `filled` has as many zeros as there are terms. */
+EXPORT void fill_postings(const Occurrences *said, const uint32_t *order, int64_t rows, const int64_t *start,
+                          uint32_t *filled, uint32_t *row_of, uint32_t *counts)
+{
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t *text = said->text_start + 2 * (int64_t)order[row];
+        for (int64_t each = text[0]; each < text[2]; each++) {
+            int64_t end = said->chunk_start[said->chunk[each] + 1];
+            for (int64_t at = said->chunk_start[said->chunk[each]]; at < end; at++) {
+                uint32_t term = said->term[at];
+                int64_t place = start[term] + filled[term];
+                if (!filled[term] || row_of[place - 1] != row) {
+                    row_of[place] = (uint32_t)row;
+                    counts[place++] = 0;
+                    filled[term]++;
                 }
-                if (text & 1)
-                    counts[place - 1] |= 1;
-                else
+                if (each < text[1])
                     counts[place - 1] += 2;
+                else
+                    counts[place - 1] |= 1;
             }
+        }
+    }
+}
+
+/* Otherwise the C library keeps what was freed between two things that live on. */
+EXPORT void give_back_memory(void)
+{
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
 }

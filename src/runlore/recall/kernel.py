@@ -9,17 +9,18 @@ import os
 import struct
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 import numpy as np
 
 from runlore.domain.search.ranking import RECENCY_MAX, RECENCY_STEPS_MS, STATE_ACTIVE, TOKEN_SCALE
 from runlore.domain.text.analysis import chunks_of
-from runlore.recall.keys import AnyArray, Numbers, Positions, Rows, SaidChunks
+from runlore.recall.building import ChunkReader, Occurrences, Said
+from runlore.recall.keys import AnyArray, Numbers, Rows
 from runlore.recall.segment import STATE_POINTS, Segment
 
 # The columns of a hit: its total, row, time and revision, and where its id begins and ends.
@@ -31,6 +32,7 @@ _A_BLOCK = 2
 _SOURCE = Path(__file__).with_suffix(".c")
 _HIT = struct.Struct("=6q")
 _LISTS = ("term_key", "summary_key", "term_start", "term_impact_max", "posting_row", "posting_impact")
+_OCCURRENCES = ("chunk", "text_start", "term", "chunk_start")
 _BLOCKS = ("long_list", "block_start", "block_max")
 _COLUMNS = ("category", "created_at_us", "revision", "id_start")
 
@@ -52,6 +54,43 @@ class _Scale(ctypes.Structure):
     )
 
 
+class _Occurrences(ctypes.Structure):
+    _fields_ = (*((name, ctypes.c_void_p) for name in _OCCURRENCES), ("terms", ctypes.c_int64))
+
+
+class _KernelReader:
+    """A `ChunkReader` whose chunks lie in the kernel's memory."""
+
+    def __init__(
+        self, make: Callable[[int], int | None], read: Callable[..., int], free: Callable[[int], None]
+    ) -> None:
+        # What the hashes of chunks are, nobody can know beforehand.
+        words = make(int.from_bytes(os.urandom(8), "little"))
+        if not words:
+            raise MemoryError
+        self._words, self._read = words, read
+        finalize(self, free, words)
+
+    def read(self, texts: Sequence[str]) -> Said:
+        """As `building.ChunkReader` says."""
+        is_ascii = bytes(map(str.isascii, texts))
+        encoded = [
+            text.encode() if plain else "\n".join(chunks_of(text)).encode("utf-8", "surrogatepass")
+            for text, plain in zip(texts, is_ascii, strict=True)
+        ]
+        joined = b"".join(encoded)
+        said, many = np.empty(len(joined), dtype=np.uint32), np.empty(len(texts), dtype=np.uint32)
+        added = (ctypes.c_int64 * 2)()
+        size = self._read(
+            *(self._words, joined, array("q", map(len, encoded)).tobytes(), is_ascii, len(texts)),
+            *(said.ctypes.data, many.ctypes.data, added),
+        )
+        if size < 0:
+            raise MemoryError
+        new = ctypes.string_at(*added).decode("utf-8", "surrogatepass").split("\n")[:-1]
+        return new, said[:size].tobytes(), many.tobytes()
+
+
 class Kernel:
     """The compiled functions, with what they take from Python."""
 
@@ -61,16 +100,17 @@ class Kernel:
         self._block_rows = functions.block_rows()
         self._fill_blocks = functions.fill_blocks
         self._fill_blocks.argtypes, self._fill_blocks.restype = (segment,), None
-        self._split = functions.split_texts
-        self._split.argtypes, self._split.restype = (
-            (*(place,) * 3, number, ctypes.c_uint64, *(place,) * 4),
-            number,
-        )
-        self._count = functions.count_terms
-        self._count.argtypes, self._count.restype = (
-            (place, place, number, place, place, number, *(place,) * 5),
-            None,
-        )
+        self._make_words, self._free_words = functions.make_words, functions.free_words
+        self._make_words.argtypes, self._make_words.restype = (ctypes.c_uint64,), place
+        self._free_words.argtypes, self._free_words.restype = (place,), None
+        self._read = functions.read_texts
+        self._read.argtypes, self._read.restype = (*(place,) * 4, number, *(place,) * 3), number
+        self._count, self._fill = functions.count_terms, functions.fill_postings
+        for counting, places in ((self._count, 3), (self._fill, 4)):
+            counting.argtypes = (ctypes.POINTER(_Occurrences), place, number, *(place,) * places)
+            counting.restype = None
+        self._give_back_memory = functions.give_back_memory
+        self._give_back_memory.argtypes, self._give_back_memory.restype = (), None
         self._look_up = functions.look_up
         self._look_up.argtypes = (segment, *(place,) * 3, number, place, number, place)
         self._look_up.restype = ctypes.c_int32
@@ -117,43 +157,25 @@ class Kernel:
         self._fill_blocks(view)
         return view
 
-    def split(self, texts: Sequence[str]) -> tuple[list[str], SaidChunks]:
-        """As `segment.TermCounter` says."""
-        is_ascii = [text.isascii() for text in texts]
-        encoded = [
-            text.encode() if plain else "\n".join(chunks_of(text)).encode("utf-8", "surrogatepass")
-            for text, plain in zip(texts, is_ascii, strict=True)
-        ]
-        joined = b"".join(encoded)
-        said, many = np.empty(len(joined), dtype=np.uint32), np.empty(len(texts), dtype=np.int64)
-        at, length = np.empty(len(joined), dtype=np.int64), np.empty(len(joined), dtype=np.uint32)
-        places = (each.ctypes.data for each in (said, many, at, length))
-        distinct = self._split(
-            *(joined, array("q", map(len, encoded)).tobytes(), bytes(is_ascii)),
-            *(len(texts), int.from_bytes(os.urandom(8), "little"), *places),
-        )
-        if distinct < 0:
-            raise MemoryError
-        spans = zip(at[:distinct].tolist(), length[:distinct].tolist(), strict=True)
-        chunks = [joined[first : first + size].decode("utf-8", "surrogatepass") for first, size in spans]
-        return chunks, (said[: int(many.sum())].copy(), many)
+    def chunk_reader(self) -> ChunkReader:
+        return _KernelReader(self._make_words, self._read, self._free_words)
 
-    def count(
-        self, said: SaidChunks, chunk_terms: Positions, terms_of_chunks: Numbers, *, terms: int
-    ) -> tuple[Numbers, Rows, Rows, Numbers]:
-        """As `segment.TermCounter` says."""
-        chunk, many = said
-        rows = many.size // 2
-        first = np.append(0, np.cumsum(terms_of_chunks))
-        most = int(terms_of_chunks[chunk].sum())
-        start, last, length = (np.zeros(size, dtype=np.int64) for size in (terms + 1, terms, rows))
-        row, counts = np.empty(most, dtype=np.uint32), np.empty(most, dtype=np.uint32)
-        flat = chunk_terms.astype(np.uint32)
-        self._count(
-            *(chunk.ctypes.data, many.ctypes.data, rows, first.ctypes.data, flat.ctypes.data, terms),
-            *(each.ctypes.data for each in (start, last, row, counts, length)),
-        )
-        return start, row[: start[-1]], counts[: start[-1]], length
+    def count(self, said: Occurrences, order: Rows) -> tuple[Numbers, Rows, Rows, Rows]:
+        """As `building.TermCounter` says."""
+        fields: dict[str, AnyArray] = {name: getattr(said, name) for name in _OCCURRENCES}
+        given = _Occurrences(**{name: each.ctypes.data for name, each in fields.items()}, terms=said.terms)
+        rows = order.ctypes.data, order.size
+        start, length = np.empty(said.terms + 1, dtype=np.int64), np.empty(order.size, dtype=np.uint32)
+        last = np.empty(said.terms, dtype=np.uint32)
+        self._count(given, *rows, start.ctypes.data, last.ctypes.data, length.ctypes.data)
+        row, counts = (np.empty(int(start[-1]), dtype=np.uint32) for _ in range(2))
+        last.fill(0)
+        self._fill(given, *rows, *(each.ctypes.data for each in (start, last, row, counts)))
+        return start, row, counts, length
+
+    def give_back_memory(self) -> None:
+        """What was freed goes back to the system, where the C library would keep it."""
+        self._give_back_memory()
 
     def look_up(
         self, segment: Segment, seen: tuple[int, int, int, int], digests: bytes, size: int

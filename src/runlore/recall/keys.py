@@ -20,8 +20,6 @@ Numbers: TypeAlias = NDArray[np.int64]
 Impacts: TypeAlias = NDArray[np.uint8]
 # Sums of impact times rarity: at most 512 terms x 255 x 1,024, so 32 bits are enough.
 Points: TypeAlias = NDArray[np.int32]
-# The numbers of chunks behind one another, and how many of them each text has.
-SaidChunks: TypeAlias = tuple[Rows, Numbers]
 # In how many rows each term stands.
 Counts: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]

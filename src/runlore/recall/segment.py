@@ -4,28 +4,19 @@ Rows are numbered in the order of ties (`created_at` descending, then `record_id
 one score the smaller row comes first. Nothing here changes after it is made; which rows live is kept outside.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from itertools import chain, product
-from typing import Protocol
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, Layer, Record, RecordId, Sensitivity, State
-from runlore.domain.search.ranking import (
-    IMPACT_METADATA,
-    LIVE_STATES,
-    impact,
-    impacts_of,
-    metadata_text,
-    session_of,
-    state_points,
-)
-from runlore.domain.text.analysis import chunks_of, fold_text, tokenize_chunk
+from runlore.domain.search.ranking import impacts_of, state_points
+from runlore.domain.text.analysis import fold_text
 from runlore.recall.keys import (
     Impacts,
     Keys,
@@ -33,24 +24,17 @@ from runlore.recall.keys import (
     Points,
     Positions,
     Rows,
-    SaidChunks,
-    digest,
     find,
     find_all,
     keys_of,
     order_of,
-    term_digest,
 )
 
 # The facts that a filter asks for, but for scope and expiry, as one number.
 CATEGORIES = tuple(product(Layer, Kind, State, Sensitivity))
-_CATEGORY_NUMBER = {category: number for number, category in enumerate(CATEGORIES)}
+CATEGORY_NUMBERS = {category: number for number, category in enumerate(CATEGORIES)}
 # What a row gets for its state, by its category.
 STATE_POINTS = np.array([state_points(state) for _, _, state, _ in CATEGORIES], dtype=np.int64)
-
-
-def category_of(record: Record) -> int:
-    return _CATEGORY_NUMBER[record.layer, record.kind, record.state, record.sensitivity]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +120,7 @@ class Segment:
 
 STORED_FIELDS = tuple(field.name for field in fields(Segment))
 
-
+_TEXTS_AT_ONCE = 1 << 14
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -162,60 +146,6 @@ def document_of(record: Record) -> Document:
 def to_microseconds(moment: datetime) -> int:
     """Whole microseconds since 1970: all that a `datetime` has, so that ties and expiry are exact."""
     return (moment - _EPOCH) // _MICROSECOND
-
-
-class TermCounter(Protocol):
-    """Takes texts apart and counts their terms; the kernel does."""
-
-    def split(self, texts: Sequence[str]) -> tuple[list[str], SaidChunks]:
-        """The distinct chunks of some texts by their first appearance, and how they are said."""
-
-    def count(
-        self, said: SaidChunks, chunk_terms: Positions, terms_of_chunks: Numbers, *, terms: int
-    ) -> tuple[Numbers, Rows, Rows, Numbers]:
-        """Where the postings of each term begin, the row of each, how often the summary says it, doubled, and
-        one more where the metadata do, and how many terms each summary has. Each row has two texts."""
-
-
-def seal(records: Sequence[Record], counter: TermCounter | None = None) -> Segment:
-    ordered = sorted(records, key=lambda each: each.record_id)
-    ordered.sort(key=lambda each: each.created_at, reverse=True)
-    id_texts = [record.record_id.encode("utf-8", "surrogatepass") for record in ordered]
-    rows = np.arange(len(ordered), dtype=np.uint32)
-    id_key, id_row = sorted_keys(keys_of(digest(record.record_id) for record in ordered), rows)
-    wholes = keys_of(digest(fold_text(record.summary)) for record in ordered)
-    summary_key, summary_row = sorted_keys(wholes, rows)
-    scope_key, scope = _number_texts([str(record.scope) for record in ordered])
-    session_key, session = _number_texts([session_of(record) or "" for record in ordered])
-    if (outside := find(session_key, keys_of([digest("")]))[0]) >= 0:
-        session_key = np.delete(session_key, outside, axis=1)
-        session = np.where(session == outside, 0, session + (session < outside)).astype(np.uint32)
-    else:
-        session = session + np.uint32(1)
-    expiry_at_us, expiry_row = _expiry_of(ordered)
-    term_key, term_start, posting_row, posting_impact = _postings_of(ordered, counter)
-    return Segment(
-        id_text=np.frombuffer(b"".join(id_texts), dtype=np.uint8),
-        id_start=np.concatenate(([0], np.cumsum([len(text) for text in id_texts], dtype=np.int64))),
-        id_key=id_key,
-        id_row=id_row,
-        summary_key=summary_key,
-        summary_row=summary_row,
-        scope_key=scope_key,
-        scope=scope,
-        session_key=session_key,
-        session=session,
-        category=np.array([category_of(record) for record in ordered], dtype=np.uint16),
-        created_at_us=np.array([to_microseconds(record.created_at) for record in ordered], dtype=np.int64),
-        revision=np.array([record.revision for record in ordered], dtype=np.int64),
-        expiry_at_us=expiry_at_us,
-        expiry_row=expiry_row,
-        term_key=term_key,
-        term_start=term_start,
-        term_impact_max=impact_maxima(term_start, posting_impact),
-        posting_row=posting_row,
-        posting_impact=posting_impact,
-    )
 
 
 def sorted_keys(keys: Keys, rows: Rows) -> tuple[Keys, Rows]:
@@ -245,82 +175,25 @@ def impact_maxima(start: Numbers, impact: Impacts) -> Impacts:
     return np.maximum.reduceat(impact, start[:-1]) if impact.size else np.zeros(0, dtype=np.uint8)
 
 
-def _number_texts(texts: Sequence[str]) -> tuple[Keys, Rows]:
-    """The distinct texts as sorted keys, and the number of each text among them."""
-    distinct = list(dict.fromkeys(texts))
-    keys = keys_of(map(digest, distinct))
-    order = order_of(keys)
-    number = {distinct[old]: new for new, old in enumerate(order.tolist())}
-    return np.ascontiguousarray(keys[:, order]), np.array([number[text] for text in texts], dtype=np.uint32)
+def order_of_ties(created_at_us: Numbers, id_at: Callable[[int], RecordId]) -> Positions:
+    """The order of rows: the newest first, and of one moment by id."""
+    order = np.argsort(-created_at_us, kind="stable")
+    created = created_at_us[order]
+    edges = np.concatenate(([0], np.flatnonzero(np.diff(created)) + 1, [created.size]))
+    tied = np.flatnonzero(np.diff(edges) > 1)
+    for first, end in zip(edges[tied].tolist(), edges[tied + 1].tolist(), strict=True):
+        order[first:end] = sorted(order[first:end].tolist(), key=id_at)
+    return order
 
 
-def _expiry_of(records: Sequence[Record]) -> tuple[Numbers, Rows]:
-    """When live records expire, soonest first. Records that have ended no longer do."""
-    expiry = sorted(
-        (to_microseconds(record.expires_at), row)
-        for row, record in enumerate(records)
-        if record.expires_at is not None and record.state in LIVE_STATES
-    )
-    times, rows = [at for at, _ in expiry], [row for _, row in expiry]
-    return np.array(times, dtype=np.int64), np.array(rows, dtype=np.uint32)
-
-
-def _postings_of(
-    records: Sequence[Record], counter: TermCounter | None
-) -> tuple[Keys, Numbers, Rows, Impacts]:
-    """What `document_of` says of each record, of all of them at once: the terms, and their postings."""
-    texts = [text for each in records for text in (each.summary, metadata_text(each))]
-    chunks, said = counter.split(texts) if counter else _split(texts)
-    terms_said = [tokenize_chunk(chunk) for chunk in chunks]
-    terms = list(dict.fromkeys(chain.from_iterable(terms_said)))
-    keys = keys_of(map(term_digest, terms))
-    order = order_of(keys)
-    places = {terms[old]: new for new, old in enumerate(order.tolist())}
-    # The terms of the chunks behind one another, and how many each has.
-    flat = np.array([places[term] for each in terms_said for term in each], dtype=np.int64)
-    sizes = np.array([len(each) for each in terms_said], dtype=np.int64)
-    count = counter.count if counter else _count
-    start, row, counts, length = count(said, flat, sizes, terms=len(terms))
-    return np.ascontiguousarray(keys[:, order]), start, row, _impacts_of(counts, length[row])
-
-
-def _split(texts: Sequence[str]) -> tuple[list[str], SaidChunks]:
-    chunks = [chunks_of(text) for text in texts]
-    said = [chunk for each in chunks for chunk in each]
-    numbers = {chunk: number for number, chunk in enumerate(dict.fromkeys(said))}
-    chunk = np.fromiter(map(numbers.__getitem__, said), dtype=np.uint32, count=len(said))
-    return list(numbers), (chunk, np.array([len(each) for each in chunks], dtype=np.int64))
-
-
-def _count(
-    said: SaidChunks, chunk_terms: Positions, terms_of_chunks: Numbers, *, terms: int
-) -> tuple[Numbers, Rows, Rows, Numbers]:
-    chunk, chunks_of_texts = said
-    starts = np.cumsum(terms_of_chunks) - terms_of_chunks
-    text, many = np.repeat(np.arange(chunks_of_texts.size), chunks_of_texts), terms_of_chunks[chunk]
-    term = chunk_terms[np.repeat(starts[chunk] - np.cumsum(many) + many, many) + np.arange(many.sum())]
-    text = np.repeat(text, many)
-    rows = chunks_of_texts.size // 2
-    # By term and row, and of these first what stands in the summary.
-    place, times = np.unique((term * rows + text // 2) * 2 + text % 2, return_counts=True)
-    counts = np.where(place % 2, 1, 2 * times)
-    first = np.flatnonzero(np.diff(place // 2, prepend=-1))
-    counts = np.add.reduceat(counts, first) if first.size else counts
-    term, row = np.divmod(place[first] // 2, max(1, rows))
-    start = np.searchsorted(term, np.arange(terms + 1)).astype(np.int64)
-    length = np.bincount(text, minlength=2 * rows)[::2]
-    return start, row.astype(np.uint32), counts.astype(np.uint32), length
-
-
-def _impacts_of(counts: Rows, lengths: Numbers) -> Impacts:
-    """What terms count that stand so often in summaries of these lengths, and in the metadata."""
-    cases, case = np.unique(lengths, return_inverse=True)
-    gain = np.array([impact(1, length=length) for length in cases.tolist()], dtype=np.uint8)[case]
-    gain[counts < 2] = 0
-    several = np.flatnonzero(counts > 3)
-    cases, case = np.unique(
-        (counts[several].astype(np.int64) >> 1 << 32) | lengths[several], return_inverse=True
-    )
-    more = [impact(each >> 32, length=each & 0xFFFFFFFF) for each in cases.tolist()]
-    gain[several] = np.array(more, dtype=np.uint8)[case]
-    return gain + (counts & 1).astype(np.uint8) * np.uint8(IMPACT_METADATA)
+def pick_texts(texts: NDArray[np.uint8], starts: Numbers, lengths: Numbers) -> NDArray[np.uint8]:
+    """Those texts behind one another that begin there."""
+    picked = np.empty(int(lengths.sum()), dtype=np.uint8)
+    filled = 0
+    for first in range(0, starts.size, _TEXTS_AT_ONCE):
+        start, length = starts[first : first + _TEXTS_AT_ONCE], lengths[first : first + _TEXTS_AT_ONCE]
+        ends = np.cumsum(length)
+        end = filled + int(ends[-1])
+        picked[filled:end] = texts[np.repeat(start - ends + length, length) + np.arange(end - filled)]
+        filled = end
+    return picked

@@ -368,7 +368,7 @@ class SmallBatches:
     """Indexes that know of what they are told after every few records."""
 
     def empty(self) -> RankingIndex:
-        return RankingIndex(Sizes(tail_documents_max=4, batch_documents_max=10))
+        return RankingIndex(Sizes(tail_documents_max=4, segment_documents_max=10))
 
     def load(self, path: str) -> None:
         """Nothing was saved."""

@@ -57,7 +57,7 @@ class Movers(RuleBasedStateMachine):
         self.at = START
         self.told: dict[tuple[Scope, int], Content] = {}
         self.last: dict[Scope, tuple[int, Content]] = {}
-        self.index = RankingIndex(Sizes(tail_documents_max=2, batch_documents_max=4))
+        self.index = RankingIndex(Sizes(tail_documents_max=2, segment_documents_max=4))
         self.position = StorePosition(store_id="", cursor=0)
 
     @rule(scopes=st.lists(st.sampled_from(SCOPES), min_size=1, max_size=3), likes=st.booleans())

@@ -272,13 +272,20 @@ def strings_of(value: JsonValue) -> list[str]:
     if isinstance(value, str):
         return [value]
     # Plain containers first: to ask whether something is any mapping takes longer than all else here.
-    if not isinstance(value, list) and isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, Sequence):
-        return [
-            text for inner in value for text in ([inner] if isinstance(inner, str) else strings_of(inner))
-        ]
-    return []
+    values: Iterable[JsonValue] = ()
+    if isinstance(value, dict):
+        values = value.values()
+    elif isinstance(value, (list, Sequence)):
+        values = value
+    elif isinstance(value, Mapping):
+        values = value.values()
+    found = list[str]()
+    for inner in values:
+        if isinstance(inner, str):
+            found.append(inner)
+        else:
+            found += strings_of(inner)
+    return found
 
 
 # A cosine of 1; similarities are whole ten-thousandths.

@@ -71,7 +71,7 @@ def tokenize(text: str) -> list[str]:
     """
     chunks = chunks_of(text)
     cacheable = max(map(len, chunks), default=0) <= _CACHED_CHARS_MAX
-    return list(chain.from_iterable(map(_terms_of_chunk if cacheable else _chunk_terms, chunks)))
+    return list(chain.from_iterable(map(_known_terms if cacheable else tokenize_chunk, chunks)))
 
 
 def terms_among(text: str, wanted: tuple[str, ...] | frozenset[str]) -> tuple[int, list[str]]:
@@ -89,7 +89,7 @@ def terms_among(text: str, wanted: tuple[str, ...] | frozenset[str]) -> tuple[in
         if is_plain and not (word := chunk.lower()).startswith(beginnings.get(word[0], ())):
             length += word not in ENGLISH
         else:
-            terms = tokenize_chunk(chunk)
+            terms = (_known_terms if len(chunk) <= _CACHED_CHARS_MAX else tokenize_chunk)(chunk)
             length += len(terms)
             found += terms
     return length, [term for term in found if term in wanted]
@@ -112,8 +112,11 @@ def _beginnings_of(terms: tuple[str, ...] | frozenset[str]) -> dict[str, tuple[s
 
 
 def tokenize_chunk(chunk: str) -> tuple[str, ...]:
-    """The terms of one chunk of a text."""
-    return _terms_of_chunk(chunk) if len(chunk) <= _CACHED_CHARS_MAX else _chunk_terms(chunk)
+    """The terms of one chunk of a text. Nothing of it is kept."""
+    return tuple(stem(word) for word in words_of_chunk(chunk) if not is_stop_word(word))
+
+
+_known_terms = lru_cache(_CACHE_ENTRIES)(tokenize_chunk)
 
 
 def words_of(text: str) -> list[str]:
@@ -170,7 +173,7 @@ def _stemmer() -> "WordStemmer":
 
 def forget_words() -> None:
     """Empty the caches of words seen, so that erased content is not kept there."""
-    _terms_of_chunk.cache_clear()
+    _known_terms.cache_clear()
     _beginnings_of.cache_clear()
 
 
@@ -212,13 +215,6 @@ def _fold_run(run: re.Match[str]) -> str:
 
 def _normal_run(run: re.Match[str]) -> str:
     return unicodedata.normalize("NFKC", run[0])
-
-
-def _chunk_terms(chunk: str) -> tuple[str, ...]:
-    return tuple(stem(word) for word in words_of_chunk(chunk) if not is_stop_word(word))
-
-
-_terms_of_chunk = lru_cache(_CACHE_ENTRIES)(_chunk_terms)
 
 
 def _camel_parts(piece: str) -> list[str]:
