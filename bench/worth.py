@@ -9,12 +9,14 @@ Runs scatter in most of these worlds by 15 points. In others they end well or ba
 takes longest to tell.
 
 Worlds drift, too: everybody's runs become harder at once, other people take over, or the record itself
-loses its effect or turns harmful. Then the truth at a look is the mean effect of the runs until then.
+loses its effect or turns harmful. Then the truth at a look is the mean effect of the runs until then. Where
+runs last longer without the record, a look knows less of them.
 """
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from bench.measure import print_table
@@ -38,12 +40,14 @@ def _steady(_part: float) -> float:
     return 1.0
 
 
-# By how much the effect counts at each part of the way, and what all runs lose from the middle on.
-DRIFTS: Mapping[str, tuple[Callable[[float], float], int]] = {
-    "none": (_steady, 0),
-    "all runs become harder": (_steady, 30),
-    "the effect fades": (lambda part: 1 - part, 0),
-    "it turns into its opposite": (lambda part: 1.0 if part < 0.3 else -1.0, 0),
+# By how much the effect counts at each part of the way, what all runs lose from the middle on, and how many
+# runs later one ends that went without it.
+DRIFTS: Mapping[str, tuple[Callable[[float], float], int, int]] = {
+    "none": (_steady, 0, 0),
+    "all runs become harder": (_steady, 30, 0),
+    "the effect fades": (lambda part: 1 - part, 0, 0),
+    "it turns into its opposite": (lambda part: 1.0 if part < 0.3 else -1.0, 0, 0),
+    "runs last longer without it": (_steady, 0, 500),
 }
 
 
@@ -95,7 +99,7 @@ def judge(
 ) -> tuple[str, ...]:
     right = wrong = missed = 0
     width = 0.0
-    strength, _ = DRIFTS[drift]
+    strength, _, lag = DRIFTS[drift]
     sums = list(accumulate(effect * strength(number / runs) for number in range(runs)))
     for seed in range(worlds):
         known = list(
@@ -109,8 +113,9 @@ def judge(
             )
         )
         ends = [runs * look // LOOKS for look in range(1, LOOKS + 1)]
-        looks = [estimate_effect(known[:end]) for end in ends]
-        truths = [sums[end - 1] / end for end in ends]
+        looks = [estimate_effect(known_at(known[:end], lag)) for end in ends]
+        counted = [max(1, look.given + look.held_back) for look in looks]
+        truths = [sums[number - 1] / number for number in counted]
         is_false = any(
             each.worth is not _word(truth)
             for each, truth in zip(looks, truths, strict=True)
@@ -129,6 +134,13 @@ def judge(
     )
 
 
+def known_at(opened: Sequence[TrialRun], lag: int) -> Iterator[TrialRun]:
+    """The runs that are open by then, those that go on without points."""
+    for number, run in enumerate(opened):
+        is_going_on = run.held_back and number + lag > len(opened)
+        yield replace(run, points=None) if is_going_on else run
+
+
 def _word(truth: float) -> Worth | None:
     return Worth.HELPS if truth > 0 else Worth.HARMS if truth < 0 else None
 
@@ -144,7 +156,7 @@ def simulate(
 ) -> Iterator[TrialRun]:
     rng = random.Random(seed)
     skills = [rng.randint(35, 60) for _ in range(PEOPLE)]
-    strength, harder = DRIFTS[drift]
+    strength, harder, _ = DRIFTS[drift]
     for number in range(runs):
         person = rng.randrange(PEOPLE)
         held = is_held_back(f"record {seed}", RunId(f"run {number}"), percent)

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from runlore.agents.tools.skills import fence_skill
+from runlore.config.settings import Settings
 from runlore.daemon.agent.run_opening import _skill_line
 from runlore.daemon.skills.mounting import MountFollower, MountManager, usable_skills
-from runlore.domain.agent.conversation import ToolCall
+from runlore.domain.agent.conversation import ToolCall, UserSaid
 from runlore.domain.record import Record
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
@@ -21,6 +22,7 @@ from runlore.ports.stopping import Stop
 from tests.agents.tools.tooling import given, tool, use
 from tests.builders import fact
 from tests.daemon.test_folder_staleness import PROJECT, Repository, bind, look
+from tests.flow.child_scene import MARKER, Scene, scene
 from tests.flow.learnings import TALK, learn
 from tests.flow.rolling import NAME, active, procedure
 from tests.flow.saved_skills import offered
@@ -76,10 +78,10 @@ def ways_given(world: World) -> dict[str, str]:
 
 
 def _given_by_its_tool(world: World) -> str:
-    """What the own agent reads, or for a promoted skill the arguments of the child that works by it."""
+    """What the own agent reads, or what goes to the child that works by a promoted skill."""
 
-    def fork(_skill: Skill, arguments: str, _call: ToolCall, _stop: Stop) -> ToolOutcome:
-        return ToolOutcome(output=arguments)
+    def fork(skill: Skill, _arguments: str, _call: ToolCall, _stop: Stop) -> ToolOutcome:
+        return ToolOutcome(output=skill.doubt)
 
     opening = tool("use_skill", given(world, fork=fork))
     return use(opening, {"name": NAME, "arguments": "to staging"}).output
@@ -191,3 +193,29 @@ def test_two_folders_of_a_project_do_not_take_back_what_the_other_says(
     histories = [world.operator.history(each.record_id) for each in learnings]
     assert len(look(world)) == 2
     assert [world.operator.history(each.record_id) for each in learnings] == histories
+
+
+@pytest.mark.parametrize("is_everywhere", [True, False])
+def test_the_child_that_works_by_a_promoted_skill_hears_it(tmp_path: Path, *, is_everywhere: bool) -> None:
+    """A real run, in a canary too: what its model is told of its task."""
+    made = Repository(tmp_path / "work" / "acme")
+    made.commit(docs__api="The API\n")
+    with scene(Settings(state_root=str(tmp_path / "home")), made.top) as stage:
+        stage.promoted(instructions=f"1. Read docs/api\n2. Report {MARKER}.")
+        if is_everywhere:
+            stage.active()
+        else:
+            stage.shown("another", "a third")
+        bind(stage.world, made, session_id=SessionId("at acme"))
+        look(stage.world)
+        stage.used("another")
+        assert "may no longer hold" not in _task_of(stage)
+        made.commit(docs__api=None)
+        look(stage.world)
+        stage.used("a third")
+        assert "\nThe skill may no longer hold: docs/api is gone, last seen true at " in _task_of(stage)
+
+
+def _task_of(stage: Scene) -> str:
+    [told] = {each.text for each in stage.cast.heard["child"][-1].conversation if isinstance(each, UserSaid)}
+    return told

@@ -222,7 +222,7 @@ def _fill_runs(tx: Transaction, runs: int) -> None:
         tx.journal.append(SESSION, run(number).run_id, entries, START)
         tx.pointers.put([pointer_to(memory(number))])
         tx.runs.put_receipt(_receipt(number))
-        tx.outcomes.put(run(number), SaidOutcome.GOOD)
+        tx.outcomes.put(run(number).run_id, START, SaidOutcome.GOOD)
         tx.captures.put(capture(number))
         tx.outside_words.record(run(number).run_id, START, {"https://example.org": [number, -number]})
         tx.mined_runs.put(mined(number))

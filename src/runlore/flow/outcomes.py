@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from runlore.domain.errors import NotFound
+from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.languages.detection import language_of
 from runlore.domain.languages.language import Cue
 from runlore.domain.lazy import dataclass
@@ -15,7 +15,7 @@ from runlore.domain.prompts.projection import Receipt, SectionName
 from runlore.domain.record import STANDING_KINDS, WORTH, Move, Record, RecordId, State
 from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.records.feedback import FeedbackVerdict, verdict_of
-from runlore.domain.run import Run, RunId
+from runlore.domain.run import Run, RunId, RunStatus
 from runlore.domain.runs.journal import EventType, JournalEvent, text_of
 from runlore.domain.skill import SkillId, SkillOrigin
 from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
@@ -50,10 +50,7 @@ def settle_outcomes(store: Store, now: datetime, *, limit: int) -> int:
     """Settle the runs whose time has come: how many. Each is settled once, whoever comes first."""
     with store.snapshot() as snapshot:
         due = snapshot.outcomes.list_unsettled(now - SETTLED_AFTER, limit=limit)
-        runs = snapshot.runs.get_many(list(due))
-        found = {
-            run_id: _read(snapshot, runs[run_id], said) for run_id, said in due.items() if run_id in runs
-        }
+        found = {run_id: _read(snapshot, run_id, said) for run_id, said in due.items()}
     if found:
         with store.transaction() as tx:
             still = tx.outcomes.list_unsettled(now - SETTLED_AFTER, limit=limit)
@@ -83,7 +80,7 @@ def propose_by_worth(store: Store, now: datetime) -> int:
         if current_projection(snapshot).holdback_percent:
             sure = {
                 source_id: effect
-                for source_id, runs in groupby(snapshot.outcomes.trials(), key=lambda run: run.source_id)
+                for source_id, runs in groupby(snapshot.outcomes.trials(now), key=lambda run: run.source_id)
                 if (effect := estimate_effect(runs)).sentence
             }
         news = len(_list_news(snapshot, sure))
@@ -150,6 +147,16 @@ def _tell_of_skill(collections: Collections, skill_id: SkillId, sentence: str) -
 
 
 def _read(
+    collections: Collections, run_id: RunId, said: SaidOutcome | None
+) -> tuple[RunFacts | None, Mapping[str, bool]]:
+    """How a run went. One that cannot be read counts for nothing, but for what was said of it."""
+    try:
+        return _read_whole(collections, collections.runs.get(run_id), said)
+    except Corrupt:
+        return None if said is None else RunFacts(status=RunStatus.COMPLETED, said=said), {}
+
+
+def _read_whole(
     collections: Collections, run: Run, said: SaidOutcome | None
 ) -> tuple[RunFacts, Mapping[str, bool]]:
     receipt = collections.runs.get_receipt(run.run_id)

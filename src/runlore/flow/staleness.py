@@ -17,10 +17,12 @@ from runlore.domain.record import CHANGED, JsonObject, Layer, Move, Record, Reco
 from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.skill import Skill
+from runlore.domain.skills.rollout import RolloutStatus
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.domain.worth.staleness import Anchor, Look, find_anchors, find_gone, find_seen, tell_gone
+from runlore.flow.skills.catalogue import as_skill
 from runlore.flow.skills.library import note_doubtful, read_doubtful
-from runlore.flow.skills.sources import procedures_of
+from runlore.flow.skills.sources import every_promoted, procedures_of
 from runlore.ports.store import Collections, RecordFilter, Store
 
 _NOTE = "staleness:"
@@ -202,7 +204,8 @@ def _list_subjects(
     for where in (replace(in_use, scopes=projects), replace(in_use, scope_kinds=_WIDE)):
         for record in _pages(collections, where):
             yield _Subject(id=record.record_id, text=record.summary, scope=record.scope, record=record)
-    for skill in collections.skills.active():
+    canaries = (each for each in every_promoted(collections) if each.status is RolloutStatus.CANARY)
+    for skill in (*collections.skills.active(), *map(as_skill, canaries)):
         if skill.is_usable:
             procedure = next(iter(procedures_of(collections, skill)), None)
             document = skill.document

@@ -217,7 +217,11 @@ def test_how_a_run_went_is_read_off_its_journal_and_what_followed(world: World) 
     world.clock.advance(days=1)
     assert settle_outcomes(world.parts.store, world.clock.now(), limit=500) == 3
     with world.parts.store.snapshot() as snapshot:
-        trials = [each for each in snapshot.outcomes.trials() if each.source_id == learned.record_id]
+        trials = [
+            each
+            for each in snapshot.outcomes.trials(world.clock.now())
+            if each.source_id == learned.record_id
+        ]
     # Corrected 20, asked again 30, one of two calls failed 10; the second run was given nothing of this.
     assert [(trial.points, trial.used) for trial in trials] == [(40, True), (100, False)]
     signs = {"asked_again": 30, "corrected": 20, "failed_calls": 10}
@@ -236,7 +240,11 @@ def test_a_program_says_how_its_run_went_and_only_that_counts(world: World) -> N
     world.clock.advance(days=2)
     settle_outcomes(world.parts.store, world.clock.now(), limit=500)
     with world.parts.store.snapshot() as snapshot:
-        trials = [each for each in snapshot.outcomes.trials() if each.source_id == learned.record_id]
+        trials = [
+            each
+            for each in snapshot.outcomes.trials(world.clock.now())
+            if each.source_id == learned.record_id
+        ]
     assert [trial.points for trial in trials] == [100, 0]
     assert world.operator.get_run(run.run_id).outcome == RunOutcome(points=0, said=SaidOutcome.BAD)
 

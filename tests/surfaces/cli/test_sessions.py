@@ -350,7 +350,7 @@ def test_what_a_project_file_says_without_meaning_anything_is_told_by_each_that_
 def test_a_program_ends_its_run_and_says_how_it_went(talking: Runlore) -> None:
     for name in ("first", "second", "third"):
         report(talking, name, "Mend the build", status=None, context=True)
-    assert "counts a day after it has ended" in talking.text("session", "run", "show", "first")
+    assert "known a day after it has ended" in talking.text("session", "run", "show", "first")
 
     ended = talking.json("session", "run", "finish", "first", "--outcome", "bad", "--error", "no compiler")
     assert (ended["status"], ended["error"]) == ("completed", "no compiler")

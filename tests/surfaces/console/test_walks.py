@@ -1,6 +1,8 @@
 """Walks through memory, sessions, skills and policies: what is shown there, and every act."""
 
 import re
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ from playwright.sync_api import Browser, expect
 
 from runlore.config.settings import Settings
 from runlore.domain.agent.approval import ApprovalId
+from runlore.domain.run import RunId
+from runlore.flow.outcomes import settle_outcomes
 from tests.surfaces.agent_runs import MARKER, agent_api, session, started
 from tests.surfaces.api_client import Api, Json, path_of
 from tests.surfaces.api_filled import Filled
@@ -381,3 +385,39 @@ def test_the_overview_tells_what_was_learned_asked_and_how_fast(chromium: Browse
         )
         answered = page.locator(".panel", has_text="How fast it answers").locator("tbody tr")
         expect(answered.filter(has_text="GET /v1/inbox")).to_contain_text(re.compile(r"[1-9].* m?s.* m?s"))
+
+
+@pytest.mark.req("VAL-3", "VAL-4")
+def test_the_worth_of_learnings_and_skills_leads_to_them_and_a_run_tells_how_it_went(
+    chromium: Browser, embedded_served: Api
+) -> None:
+    api, store = embedded_served, embedded_served.service.parts.store
+    publish(api, say(api, "The staging port is 8080"))
+    folder = Path(api.service.parts.state_root) / "skills" / SKILL
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(f"---\nname: {SKILL}\ndescription: How to release\n---\n\nTag it.\n")
+    skill_id = api.get(path_of("v1", "skills", SKILL))["skill_id"]
+    open_run(api, "talk", "talk-1", "Which staging port do we use?")
+    call = {"type": "tool_call", "call_id": "c1", "name": "shell", "arguments": {"command": "curl :8080"}}
+    failed = {"type": "tool_result", "call_id": "c1", "output": "no", "exit_code": 7}
+    api.post(path_of("v1", "runs", "talk-1", "events"), {"events": [call, failed]}, status=201)
+    api.post(path_of("v1", "runs", "talk-1", "finish"), {"status": "completed"})
+    with store.transaction() as tx:
+        receipt = tx.runs.get_receipt(RunId("talk-1"))
+        assert receipt is not None
+        tx.runs.put_receipt(replace(receipt, skills=(skill_id,)))
+    with walking(chromium, api) as walk:
+        page = walk.page
+        walk.go("sessions/talk/talk-1")
+        went = page.locator("dt", has_text="How it went").locator("+ dd")
+        expect(went).to_have_text("known a day after it has ended")
+        settle_outcomes(store, api.service.parts.clock.now() + timedelta(days=2), limit=9)
+        walk.go("overview")
+        rows = page.locator(".panel", has_text="What memory is worth").locator("tbody tr")
+        expect(rows.filter(has_text="staging port").locator("td")).to_have_text(
+            ["The staging port is 8080", "1", "1", "0", "-", "too few runs"]
+        )
+        rows.get_by_role("link", name=f"skill {SKILL}").click()
+        expect(page.locator("h2.name")).to_have_text(SKILL)
+        walk.go("sessions/talk/talk-1")
+        expect(went).to_have_text("80 of 100 points, failed calls -20")

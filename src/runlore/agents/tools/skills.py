@@ -71,9 +71,7 @@ def use_skill(given: ToolContext) -> RunTool:
         name = text_argument(call.arguments, "name")
         skill = given.operations.use_skill(UseSkill(name=name, run_id=given.run_id))
         if skill.origin is SkillOrigin.PROMOTED:
-            arguments = text_argument(call.arguments, "arguments")
-            told = f"{arguments}\n\nThe skill {skill.doubt}." if skill.doubt else arguments
-            return given.fork(skill, told.strip(), call, stop)
+            return given.fork(skill, text_argument(call.arguments, "arguments"), call, stop)
         return ToolOutcome(output=fence_skill(skill))
 
     return RunTool(spec, call)

@@ -100,11 +100,9 @@ def show_run(view: ops.RunView) -> None:
 def _outcome_text(outcome: RunOutcome | None) -> str:
     """How a run counts and why, in a line."""
     if outcome is None:
-        return "does not count: it asked for no memory"
+        return "known a day after it has ended"
     if outcome.said is not None:
         return f"{outcome.said}, as somebody said"
-    if outcome.points is None:
-        return "counts a day after it has ended"
     why = ", ".join(f"{name} {-cost:+}" for name, cost in outcome.signs.items())
     return f"{outcome.points} of {POINTS_MAX} points{f': {why}' if why else ''}"
 

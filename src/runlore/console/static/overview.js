@@ -29,7 +29,7 @@ export async function show(place) {
       h("div", { class: "grid" },
         panel("Learned", perDay(learned.map((each) => each.published_at), "learned")),
         panel("Runs", perDay(runs.items.map((each) => each.opened_at), "runs", runs.next_cursor), bars(Object.entries(status.sessions.runs).filter(([, count]) => count).map(([name, count]) => [words(name), count, name === "failed" ? "bad" : "c2"]))),
-        panel("Said again", repeats.items.length ? h("ul", { class: "plain" }, repeats.items.map((each) => h("li", {}, said(each.text, { max: 200 }), " ", h("small", { class: "none" }, `in ${plural(each.sessions, "session")}, ${each.kept}`)))) : empty("Nobody has had to say anything twice.")),
+        panel("Said again", repeats.items.length ? h("ul", { class: "plain" }, repeats.items.map((each) => h("li", {}, said(each.text, { max: 200 }), " ", h("small", { class: "none" }, `in ${plural(each.sessions, "session")}, ${each.kept}`)))) : empty("Nobody has had to say anything twice."), changed(repeats.change)),
         panel("What memory is worth", worth(value)),
         panel("Records", bars(Object.entries(status.records).map(([layer, counts]) => [layer, counts.active, "c1"]))),
         panel("Agents", agents(status.agents)),
@@ -72,11 +72,19 @@ function perDay(times, what, isCut) {
     h("figcaption", { class: "none" }, `${told}${isCut ? " (of the newest 200)" : ""}.`));
 }
 
+/** How often requests said something again before learning began, and since. */
+function changed(change) {
+  if (!change) return null;
+  const share = (repeated, requests) => `${number(repeated)} of ${plural(requests, "request")}`;
+  return h("p", { class: "none" }, "Said again before learning began on ", when(change.began_at), `: ${share(change.repeated_before, change.requests_before)}; since then: ${share(change.repeated_after, change.requests_after)}.`);
+}
+
 function worth(value) {
   if (!value.items.length) return empty("No prompt has been given a memory yet, or no run has settled.");
-  return table(["Memory", "Given", "Held back", "Difference", ""], value.items.map((each) => [
-    link(each.title, "memory", each.record_id), number(each.given), number(each.held_back),
-    each.settled ? `${each.difference > 0 ? "+" : ""}${each.difference} (${each.low} to ${each.high})` : "-", badge(each.word, each.word === "harms" ? "bad" : "plain")]), { numbers: [1, 2, 3] });
+  return table(["Memory", "Given", "Used", "Held back", "Difference", ""], value.items.map((each) => [
+    each.skill ? link(each.title, "skills", "library", each.record_id) : link(each.title, "memory", each.record_id),
+    number(each.given), number(each.used), number(each.held_back),
+    each.word === "too few runs" ? "-" : `${each.difference > 0 ? "+" : ""}${each.difference} (${each.low} to ${each.high})`, badge(each.word, each.word === "harms" ? "bad" : "plain")]), { numbers: [1, 2, 3, 4] });
 }
 
 function agents(found) {

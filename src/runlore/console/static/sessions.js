@@ -110,7 +110,7 @@ async function showRun(place, id) {
   showActs(run);
   fill(place, h("p", {}, link("← the session", "sessions", run.session_id)), h("h1", {}, said(run.request.slice(0, 300) || run.run_id)),
     h("p", { class: "badges" }, state, run.agent ? badge(run.agent, "plain") : null, run.model ? badge(run.model, "plain") : null, run.imported ? badge("imported", "plain") : null),
-    facts([["Began", when(run.opened_at)], ["Ended", run.finished_at ? when(run.finished_at) : null], ["Error", run.error ? said(run.error) : null], ["Run", said(run.run_id)]]),
+    facts([["Began", when(run.opened_at)], ["Ended", run.finished_at ? when(run.finished_at) : null], ["Error", run.error ? said(run.error) : null], ["How it went", went(run.outcome)], ["Run", said(run.run_id)]]),
     asks,
     h("div", { class: "grid" },
       panel("What happened", last ? null : empty("Its journal is empty."), line, more, live),
@@ -139,6 +139,14 @@ async function showRun(place, id) {
     }, following.signal).catch(tellProblem);
   }
   return { leave: () => following.abort() };
+}
+
+/** How a run counts, and what took points away or gave them back. */
+function went(outcome) {
+  if (!outcome) return "known a day after it has ended";
+  if (outcome.said) return `${words(outcome.said)}, as somebody said`;
+  const signs = Object.entries(outcome.signs).map(([name, cost]) => `${words(name)} ${cost > 0 ? "-" : "+"}${Math.abs(cost)}`);
+  return [`${outcome.points} of 100 points`, ...signs].join(", ");
 }
 
 function approval(asked, draw) {

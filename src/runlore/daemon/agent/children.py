@@ -66,7 +66,7 @@ _TOLD = ("words of ", PASTED)
 class ChildRequest:
     """What a child is sent for. `session` is the one that the skill is used in or tried for, and the child's
     own is made like it; without one it is made like `own`. Where there is no folder it has neither files nor
-    commands. `call` carries the key of a trial."""
+    commands. `call` carries the key of a trial, `doubt` what may no longer hold of the skill."""
 
     skill: PromotedSkill
     arguments: str
@@ -77,6 +77,7 @@ class ChildRequest:
     own: Session | None = None
     call_id: str = ""
     calling_run_id: RunId | None = None
+    doubt: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +110,7 @@ class Children:
                     session=calling.session,
                     call_id=call.call_id,
                     calling_run_id=calling.run.run_id,
+                    doubt=skill.doubt,
                 )
             )
             self._wait(launched, calling.run.run_id, stop)
@@ -189,7 +191,7 @@ class Children:
                 fallback_model=models.fallback_model or settings.fallback_model,
             ),
             limits=settings.limits(profile.limits),
-            text=child_input(definition, sent.arguments),
+            text=child_input(definition, sent.arguments, doubt=sent.doubt),
         )
 
     def _copy(self, held: ExitStack, sent: ChildRequest, run_id: RunId) -> Worktree | None:

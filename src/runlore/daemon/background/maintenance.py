@@ -45,7 +45,7 @@ else:
 BOOT = "boot"
 STOPPING = "daemon.stopping"
 _SWEEP = 500
-_SETTLED = 50
+_SETTLED = 500
 _DAILY_NOTE = "daily.looked_at"
 # These say nothing about what was being maintained.
 _CUT_SHORT = frozenset({STOPPING, JOB_LOST})
@@ -114,8 +114,8 @@ def sweep(parts: Parts, beat: Beat = skip_beat) -> None:
     sweep_expired(parts)
     interrupt_abandoned(parts, beat)
     interrupt_idle(parts, beat)
-    while outcomes.settle_outcomes(parts.store, parts.clock.earliest_now(), limit=_SETTLED) == _SETTLED:
-        beat()
+    # No more in one sweep, so that nobody waits for all the runs that an import has brought.
+    outcomes.settle_outcomes(parts.store, parts.clock.earliest_now(), limit=_SETTLED)
 
 
 def sweep_expired(parts: Parts) -> bool:

@@ -308,7 +308,7 @@ class RunActs(JournalActs):
         def do(tx: Transaction, act: Act) -> Done[Closed]:
             run, session = own_run_turn(tx, self.caller, request.run_id)
             if request.outcome is not None:
-                tx.outcomes.put(run, request.outcome)
+                tx.outcomes.put(run.run_id, run.opened_at, request.outcome)
             if is_ended_so(run, ending):
                 return Done(Closed(run=run, job=None), name=run.run_id)
             # What was reported before capture was turned off is remembered, and nothing that comes now.

@@ -33,27 +33,33 @@ class WorthActs(Bound):
 
     @operation
     def value(self, request: ops.ValueRequest) -> ops.ValueAnswer:
-        limit = check_limit(request.limit, limits.SEARCH_LIMIT_MAX)
+        limit, now = check_limit(request.limit, limits.SEARCH_LIMIT_MAX), self.parts.clock.now()
         with self.parts.store.snapshot() as snapshot:
             percent = current_projection(snapshot).holdback_percent
             found = [
                 _judge(source_id, list(runs))
-                for source_id, runs in groupby(snapshot.outcomes.trials(), key=lambda run: run.source_id)
+                for source_id, runs in groupby(snapshot.outcomes.trials(now), key=lambda run: run.source_id)
             ]
             records = snapshot.records.get_many([RecordId(item.record_id) for item in found])
             titles = {
                 str(name): each.summary for name, each in records.items() if self.caller.reaches(each.scope)
             }
+            skills: dict[str, str] = {}
             if self.caller.scopes is None:
                 others = [item.record_id for item in found if item.record_id not in titles]
-                titles |= {name: f"skill {told}" for name in others if (told := _skill_name(snapshot, name))}
+                skills = {name: told for name in others if (told := _skill_name(snapshot, name))}
+                titles |= {name: f"skill {told}" for name, told in skills.items()}
         items = sorted(
             (item for item in found if item.record_id in titles),
             key=lambda item: (_ORDER.index(item.word), -abs(item.difference), -item.given, item.record_id),
         )
         return ops.ValueAnswer(
             items=tuple(
-                replace(item, title=excerpt(titles[item.record_id], limits.TITLE_CHARS_MAX))
+                replace(
+                    item,
+                    title=excerpt(titles[item.record_id], limits.TITLE_CHARS_MAX),
+                    skill=skills.get(item.record_id),
+                )
                 for item in items[:limit]
             ),
             truncated=len(items) > limit,
@@ -82,7 +88,7 @@ class WorthActs(Bound):
 
         def do(tx: Transaction, _act: Act) -> Done[ops.OutcomeAnswer]:
             run, _ = own_run_turn(tx, self.caller, request.run_id)
-            tx.outcomes.put(run, request.outcome)
+            tx.outcomes.put(run.run_id, run.opened_at, request.outcome)
             return Done(answer, name=run.run_id)
 
         def again(_kept: EarlierResult) -> ops.OutcomeAnswer:

@@ -205,7 +205,6 @@ class RunOpening:
         counters = build_counters(pruned_ttl_total=len(set(expired).intersection(pruned)))
         if given is not None:
             tx.runs.put_receipt(given.receipt(run.run_id, run.opened_at))
-            tx.outcomes.put(run)
             counters.update(given.counters)
         if counters:
             tx.counters.add(counters)

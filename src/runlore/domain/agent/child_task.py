@@ -35,8 +35,9 @@ class ChildModels:
     fallback_model: str = ""
 
 
-def child_input(definition: Definition, arguments: str) -> str:
-    """What a child agent is asked; Invalid (`promoted.arguments`) where the arguments are too long."""
+def child_input(definition: Definition, arguments: str, *, doubt: str = "") -> str:
+    """What a child agent is asked, with what may no longer hold of the skill; Invalid (`promoted.arguments`)
+    where the arguments are too long."""
     if len(arguments) > limits.PROMOTED_ARGUMENTS_CHARS_MAX:
         raise Invalid(
             f"the arguments of skill {definition.name} have {len(arguments):,} characters, more than"
@@ -50,6 +51,8 @@ def child_input(definition: Definition, arguments: str) -> str:
     ]
     if definition.when_to_use:
         lines.append(f"When it is used: {escape(definition.when_to_use)}")
+    if doubt:
+        lines.append(f"The skill {escape(doubt)}.")
     lines += ["", *_fence(arguments)]
     return "\n".join(lines)
 

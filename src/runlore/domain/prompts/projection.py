@@ -162,12 +162,13 @@ class ReceiptSection:
 
 @JsonForm(
     document="ReceiptDetails",
-    omit_default=("holdback_percent", "skills"),
-    may_lack=("holdback_percent", "skills"),
+    omit_default=("holdback_percent", "never_held_back", "skills"),
+    may_lack=("holdback_percent", "never_held_back", "skills"),
 )
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
     """What a run was given, and which part of what it would have been given was held back on purpose.
+    `never_held_back` are the ids of what it was given whatever the lot, because the policy names them.
     `skills` are the ids of those that it was offered; Runlore's own agent alone is offered any."""
 
     run_id: RunId
@@ -177,6 +178,7 @@ class Receipt:
     omissions: tuple[Omission, ...]
     budget: Budget
     holdback_percent: int = 0
+    never_held_back: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
 
     @property

@@ -2,9 +2,11 @@
 
 Each run's points, less what its group's earlier runs lead one to expect, are weighted by the known share
 that is held back. The mean of that is the effect, whatever the runs were about: the hash decided, nothing
-else. The
-interval is an empirical-Bernstein confidence sequence. It holds at all times at once, so looking often costs
-nothing, and stopping when one likes what one sees does no harm.
+else. That is so in the order in which runs were opened; in the order in which they end it is not, where what
+is given makes them longer or shorter. So a run waits for all that were opened before it.
+
+The interval is an empirical-Bernstein confidence sequence (Waudby-Smith and Ramdas, 2024). It holds at all
+times at once, so looking often costs nothing, and stopping when one likes what one sees does no harm.
 """
 
 import math
@@ -38,9 +40,8 @@ class Worth(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class TrialRun:
     """One run that would have been given a record or a skill: whether it was held back, and from which
-    share of runs; whether the run used it; how it went, None until that is settled. `group` is whose runs it
-    is
-    compared with."""
+    share of runs, 0 where there was no lot; whether the run used it; how it went, None until that is
+    settled. `group` is whose runs it is compared with."""
 
     source_id: str = ""
     held_back: bool
@@ -81,16 +82,18 @@ class Effect:
 
 
 def estimate_effect(runs: Iterable[TrialRun], *, error_rate: float = ERROR_RATE) -> Effect:
-    """The effect of a record on runs, in the order in which their outcomes became known. Runs from which
-    nothing could have been held back, and those that are not settled, say nothing."""
+    """The effect of a record on runs, in the order in which they were opened, up to the first that is not
+    settled. Runs from which nothing could have been held back say nothing."""
     given = held_back = 0
     bound = math.log(2 / error_rate)
     sum_weights = sum_values = sum_penalties = 0.0
     mean, variance_sum = 0.0, _PRIOR_VARIANCE * _PRIOR_RUNS
     groups: dict[str, tuple[float, int]] = {}
     for run in runs:
-        if run.points is None or not run.percent:
+        if not run.percent:
             continue
+        if run.points is None:
+            break
         share, points = run.percent / 100, run.points / POINTS_MAX
         total, count = groups.get(run.group, (0.0, 0))
         expected = (_PRIOR_MEAN * _PRIOR_RUNS + total) / (_PRIOR_RUNS + count)
@@ -102,11 +105,9 @@ def estimate_effect(runs: Iterable[TrialRun], *, error_rate: float = ERROR_RATE)
         number = given + held_back + 1
         variance = variance_sum / (number - 1 + _PRIOR_RUNS)
         step = min(math.sqrt(2 * bound / (variance * number * math.log(1 + number))), 1 / (2 * reach))
-        scaled = step * reach
-        penalty = (-math.log1p(-scaled) - scaled) / reach**2
         sum_weights += step
         sum_values += step * value
-        sum_penalties += penalty * (value - mean) ** 2
+        sum_penalties += penalty_of(step, reach) * (value - mean) ** 2
         given, held_back = given + (not run.held_back), held_back + run.held_back
         variance_sum += (value - mean) ** 2
         mean += (max(-1.0, min(1.0, value)) - mean) / (number + _PRIOR_RUNS)
@@ -121,3 +122,10 @@ def estimate_effect(runs: Iterable[TrialRun], *, error_rate: float = ERROR_RATE)
         low=POINTS_MAX * low,
         high=POINTS_MAX * high,
     )
+
+
+def penalty_of(step: float, reach: float) -> float:
+    """What a squared deviation costs: enough that exp(step * (value - its mean) - penalty * deviation**2) is
+    1 at most in the mean, of any value that is never further than `reach` from what it is compared with."""
+    scaled = step * reach
+    return (-math.log1p(-scaled) - scaled) / reach**2

@@ -208,6 +208,7 @@ def _store_run(
     )
     run = replace(run, input_number=number)
     tx.runs.insert(run)
+    tx.outcomes.put(run.run_id, bringing.now)
     return ImportedRun(run=run, text=_text(entries), events=len(entries) + 1, is_new_session=is_new_session)
 
 

@@ -42,6 +42,7 @@ def open_run(tx: Transaction, session: Session, run: Run, entry: Entry) -> Run:
     number = tx.journal.append(session.session_id, run.run_id, [entry], run.opened_at)
     opened = replace(run, input_number=number)
     tx.runs.insert(opened)
+    tx.outcomes.put(run.run_id, run.opened_at)
     return opened
 
 

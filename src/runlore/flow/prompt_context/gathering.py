@@ -94,8 +94,13 @@ class HoldBack:
     def percent(self) -> int:
         return 0 if self.run_id is None else self.limits.holdback_percent
 
+    @property
+    def exempt(self) -> tuple[str, ...]:
+        """What is given whatever the lot; nobody is, where there is no lot."""
+        return self.limits.never_held_back if self.percent else ()
+
     def has(self, source_id: str) -> bool:
-        run_id, exempt = self.run_id, self.limits.never_held_back
+        run_id, exempt = self.run_id, self.exempt
         return run_id is not None and is_held_back(source_id, run_id, self.percent, exempt=exempt)
 
 
@@ -145,6 +150,10 @@ class PromptContext:
 
     def receipt(self, run_id: RunId, at: datetime) -> Receipt:
         """What is kept with the run. A learning's text is read again at its revision, a run's is kept."""
+        learned = (
+            e for s in self.projection.sections if s.name is SectionName.LEARNED_CONTEXT for e in s.entries
+        )
+        given = {*(entry.source_id for entry in learned), *self.skills}
         return Receipt(
             run_id=run_id,
             at=at,
@@ -153,6 +162,7 @@ class PromptContext:
             omissions=self.projection.omissions,
             budget=self.projection.budget,
             holdback_percent=self.holdback.percent,
+            never_held_back=tuple(sorted(given.intersection(self.holdback.exempt))),
             skills=self.skills,
         )
 

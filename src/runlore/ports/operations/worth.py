@@ -26,12 +26,14 @@ class ValueRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ValueItem:
-    """The worth of a learning or a skill; `record_id` is the id of either. The difference is in points of a
-    run's outcome, from 0 to 100; it lies between `low` and `high`, however often one looks. Runs that are not
-    settled yet are in `given` and `held_back` alone."""
+    """The worth of a learning or a skill; `record_id` is the id of either, `skill` the name of a skill. The
+    difference is in points of a run's outcome, from 0 to 100; it lies between `low` and `high`, however often
+    one looks. Runs that are not settled yet, or that one opened before them holds up, are in `given` and
+    `held_back` alone."""
 
     record_id: str
     title: str
+    skill: str | None = None
     given: int
     held_back: int
     used: int

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from runlore.domain.prompts.projection import Receipt
+from runlore.domain.prompts.projection import Receipt, SectionName
 from runlore.domain.run import RunId
 from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
@@ -21,6 +21,8 @@ _PUT = (
     " text_revision = receipts.text_revision + 1 RETURNING text_revision"
 )
 _NAME = "INSERT INTO receipt_sources (source_id, run_id, arm) VALUES (?, ?, ?)"
+# By lot, or whatever the lot.
+GIVEN, ALWAYS, HELD_BACK = "given", "always", "held_back"
 _UNNAME = "DELETE FROM receipt_sources WHERE run_id = ?"
 
 
@@ -66,12 +68,18 @@ class SqlReceipts(SqlCollection):
 
 
 def _arms(receipt: Receipt) -> dict[str, str | None]:
-    """What a receipt names, in order: whether the run was given it, went without it on purpose, or
-    neither."""
+    """What a receipt names, in order: whether the run was given it, by lot or in any case, went without it on
+    purpose, or neither."""
     arms: dict[str, str | None] = {omission.source_id: None for omission in receipt.omissions}
-    arms |= dict.fromkeys(receipt.held_back, "held_back")
-    arms |= {entry.source_id: "given" for section in receipt.sections for entry in section.entries}
-    arms |= dict.fromkeys(receipt.skills, "given")
+    arms |= dict.fromkeys(receipt.held_back, HELD_BACK)
+    for section in receipt.sections:
+        is_learned = section.name is SectionName.LEARNED_CONTEXT
+        arms |= {
+            entry.source_id: (ALWAYS if entry.standing else GIVEN) if is_learned else None
+            for entry in section.entries
+        }
+    arms |= dict.fromkeys(receipt.skills, GIVEN)
+    arms |= dict.fromkeys(receipt.never_held_back, ALWAYS)
     return dict(sorted(arms.items()))
 
 
