@@ -73,10 +73,9 @@ def _arms(receipt: Receipt) -> dict[str, str | None]:
     arms: dict[str, str | None] = {omission.source_id: None for omission in receipt.omissions}
     arms |= dict.fromkeys(receipt.held_back, HELD_BACK)
     for section in receipt.sections:
-        is_learned = section.name is SectionName.LEARNED_CONTEXT
+        has_lot = section.name is SectionName.LEARNED_CONTEXT
         arms |= {
-            entry.source_id: (ALWAYS if entry.standing else GIVEN) if is_learned else None
-            for entry in section.entries
+            entry.source_id: GIVEN if has_lot and not entry.standing else ALWAYS for entry in section.entries
         }
     arms |= dict.fromkeys(receipt.skills, GIVEN)
     arms |= dict.fromkeys(receipt.never_held_back, ALWAYS)

@@ -128,7 +128,7 @@ def _read_artifact(row: Row) -> Artifact:
 
 Place: TypeAlias = tuple[datetime, RunId]
 _ALL = Condition()
-_GIVEN = "run_id IN (SELECT run_id FROM receipt_sources WHERE source_id = ? AND arm = 'given')"
+_GIVEN = "run_id IN (SELECT run_id FROM receipt_sources WHERE source_id = ? AND arm IN ('given', 'always'))"
 
 _STANDING = (
     *("run_id", "session_id", "status", "executor", "memory", "input_number", "opened_at_ms"),
