@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from runlore.daemon.calls.access import own_session
 from runlore.daemon.calls.lookups import askable
+from runlore.daemon.calls.requests import cut_page
 from runlore.daemon.parts import Parts
 from runlore.daemon.promoted_checks import mend_promoted
 from runlore.daemon.runs.run_access import UnstoredRuns, own_run, own_run_turn
@@ -199,8 +200,7 @@ def page_of(skills: Iterable[Skill], *, limit: int, cursor: str | None) -> ops.S
     """A page of skills that are in the order of their names."""
     name, _, skill_id = (cursor or "").partition(":")
     left = [skill for skill in skills if (skill.name, skill.skill_id) > (name, skill_id)]
-    items = tuple(left[:limit])
-    onward = f"{items[-1].name}:{items[-1].skill_id}" if len(left) > limit else None
+    items, onward = cut_page(left, limit, lambda skill: f"{skill.name}:{skill.skill_id}")
     return ops.SkillPage(items=items, next_cursor=onward)
 
 

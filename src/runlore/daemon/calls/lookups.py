@@ -23,8 +23,6 @@ from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter, Records
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from runlore.domain.record import Layer
     from runlore.domain.records import admission, radar
     from runlore.domain.scope import Scope
@@ -200,11 +198,6 @@ def _all(records: Records, where: RecordFilter) -> Iterator[Record]:
     while page := records.page(where, limit=_PAGE_RECORDS, before=place):
         yield from page
         place = (page[-1].created_at, page[-1].record_id)
-
-
-def next_cursor(found: Sequence[Record], limit: int) -> str | None:
-    """The cursor behind a page, when one more was found than asked for."""
-    return cursor_after(found[limit - 1]) if len(found) > limit else None
 
 
 def storable(record_id: RecordId) -> RecordId:

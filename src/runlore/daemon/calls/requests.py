@@ -226,10 +226,8 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no plain form")
 
 
-def cut(
-    found: Sequence[ItemT], limit: int, place: Callable[[ItemT], tuple[datetime, str]]
+def cut_page(
+    found: Sequence[ItemT], limit: int, cursor_of: Callable[[ItemT], str]
 ) -> tuple[tuple[ItemT, ...], str | None]:
     """A page of what was found, one more than asked for, and the cursor of the next one."""
-    if len(found) <= limit:
-        return tuple(found), None
-    return tuple(found[:limit]), cursor_at(*place(found[limit - 1]))
+    return tuple(found[:limit]), cursor_of(found[limit - 1]) if len(found) > limit else None

@@ -10,6 +10,7 @@ from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import (
     check_limit,
     cursor_at,
+    cut_page,
     number_of,
     read_cursor,
     whole_milliseconds,
@@ -117,8 +118,8 @@ class AccessActs(Bound):
             found = snapshot.audit.page(
                 limit=limit + 1, kinds=request.kinds, since=request.since, after=after
             )
-        cursor = _cursor_behind(found[limit - 1]) if len(found) > limit else None
-        return ops.AuditPage(items=found[:limit], next_cursor=cursor)
+        items, cursor = cut_page(found, limit, _cursor_behind)
+        return ops.AuditPage(items=items, next_cursor=cursor)
 
 
 def follow_audit(

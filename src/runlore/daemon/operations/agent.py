@@ -1,13 +1,12 @@
 """Runlore's own agent: inputs started, followed and cancelled, and what their runs wait for."""
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from runlore.daemon.agent.run_follower import RunFollower
 from runlore.daemon.calls.access import may_use, own_session
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import check_limit, cut, read_cursor
+from runlore.daemon.calls.requests import check_limit, cursor_at, cut_page, read_cursor
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import UnstoredRuns, own_run, own_run_turn, run_id_of
 from runlore.daemon.runs.run_ends import closing, remembering
@@ -111,7 +110,7 @@ class AgentActs(Bound):
                 and session_id in (None, each.session_id)
             ]
             merged = sorted([*found, *unstored], key=lambda each: (each.created_at, each.approval_id))
-            items, cursor = cut(tuple(merged[: limit + 1]), limit, _place)
+            items, cursor = cut_page(merged, limit, lambda each: cursor_at(each.created_at, each.approval_id))
             items = tuple(each for each in items if self._may_decide(snapshot, each))
         return ops.ApprovalPage(items=items, next_cursor=cursor)
 
@@ -180,10 +179,6 @@ class AgentActs(Bound):
     def _may_decide(self, collections: Collections, approval: Approval) -> bool:
         session = collections.sessions.find(approval.session_id)
         return session is not None and may_use(self.caller, session)
-
-
-def _place(approval: Approval) -> tuple[datetime, str]:
-    return (approval.created_at, approval.approval_id)
 
 
 def _answer(answer: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from runlore.daemon.calls.access import asks_privately, own_session
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import check_limit, check_query, number_of, short_text
+from runlore.daemon.calls.requests import check_limit, check_query, cut_page, number_of, short_text
 from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.daemon.skill_access import (
     UsedSkills,
@@ -288,8 +288,8 @@ class LibraryActs(Bound):
         before = None if request.cursor is None else number_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
             found = events_of(snapshot, name, before=before, limit=limit + 1)
-        items = found[:limit]
-        return ops.SkillLog(items=items, next_cursor=str(items[-1].number) if len(found) > limit else None)
+        items, cursor = cut_page(found, limit, lambda event: str(event.number))
+        return ops.SkillLog(items=items, next_cursor=cursor)
 
     def _act_on_skill(
         self,

@@ -11,10 +11,12 @@ from runlore.daemon.calls.access import (
     require_writable,
 )
 from runlore.daemon.calls.idempotency import Call
-from runlore.daemon.calls.lookups import as_it_was, next_cursor, profile_draft, storable
+from runlore.daemon.calls.lookups import as_it_was, profile_draft, storable
 from runlore.daemon.calls.requests import (
     check_limit,
     check_query,
+    cursor_after,
+    cut_page,
     list_unsearched,
     read_cursor,
     record_filter,
@@ -70,8 +72,9 @@ class RecordActs(Bound):
             else:
                 moment = request.filters.as_of
                 found = snapshot.records.page_as_of(where, moment, limit=limit + 1, before=place)
-        items = tuple(record for record in found[:limit] if may_see(self.caller, record))
-        return ops.Page(items=items, next_cursor=next_cursor(found, limit))
+        items, cursor = cut_page(found, limit, cursor_after)
+        seen = tuple(record for record in items if may_see(self.caller, record))
+        return ops.Page(items=seen, next_cursor=cursor)
 
     @operation
     def get_record(

@@ -12,8 +12,8 @@ from runlore.daemon.calls.access import (
     visible_ids,
 )
 from runlore.daemon.calls.idempotency import Call, Done
-from runlore.daemon.calls.lookups import active_records, next_cursor
-from runlore.daemon.calls.requests import check_limit, first_cursor, read_cursor
+from runlore.daemon.calls.lookups import active_records
+from runlore.daemon.calls.requests import check_limit, cursor_after, cut_page, first_cursor, read_cursor
 from runlore.daemon.operations.bound import operation, reasoned_call
 from runlore.daemon.operations.forgetting import ForgetActs
 from runlore.domain import limits
@@ -71,13 +71,14 @@ class ReviewActs(ForgetActs):
             shown = only_folded(where) if request.folded else without_folded(where)
             found = snapshot.records.page(shown, limit=room + 1, before=place)
             under = 0 if request.folded else snapshot.records.count_lines(only_folded(where))
-            seen = tuple(record for record in found[:room] if may_see(self.caller, record))
+            # Where there is no room for any, the list goes on before the newest.
+            page, onward = cut_page(found, room, cursor_after if room else lambda _: first_cursor())
+            seen = tuple(record for record in page if may_see(self.caller, record))
             listed = (
                 *held_items(snapshot.records, held, now),
                 *due_items(due),
                 *review_items(snapshot.records, seen, now),
             )
-        onward = next_cursor(found, room) if room else first_cursor() if found else None
         return ops.ReviewPage(
             items=tuple(
                 ops.ReviewItem(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from runlore.daemon.calls.idempotency import Call, Done
 from runlore.daemon.calls.lookups import askable, lock_record
-from runlore.daemon.calls.requests import check_limit, number_of
+from runlore.daemon.calls.requests import check_limit, cut_page, number_of
 from runlore.daemon.operations.bound import Bound, operation, reasoned_call
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -64,8 +64,8 @@ class RolloutActs(Bound):
                 statuses=request.statuses or None,
                 source_record_id=source,
             )
-        items = found[:limit]
-        return ops.PromotedPage(items=items, next_cursor=items[-1].name if len(found) > limit else None)
+        items, cursor = cut_page(found, limit, lambda skill: skill.name)
+        return ops.PromotedPage(items=items, next_cursor=cursor)
 
     @operation
     def get_promoted(self, skill_name: str) -> PromotedSkill:
@@ -79,9 +79,9 @@ class RolloutActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             name = rollouts.get_promoted(snapshot, askable(request.skill_name, "promoted")).name
             found = snapshot.promotions.history(name, after=after, limit=limit + 1)
-        items = tuple(ops.PromotedSnapshot(number=number, skill=skill) for number, skill in found[:limit])
-        onward = str(items[-1].number) if len(found) > limit else None
-        return ops.PromotedHistory(items=items, next_cursor=onward)
+        snapshots, cursor = cut_page(found, limit, lambda each: str(each[0]))
+        items = tuple(ops.PromotedSnapshot(number=number, skill=skill) for number, skill in snapshots)
+        return ops.PromotedHistory(items=items, next_cursor=cursor)
 
     @operation
     def record_result(self, request: ops.RolloutResult) -> PromotedSkill:

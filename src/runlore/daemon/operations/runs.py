@@ -7,7 +7,7 @@ from functools import partial
 from runlore.daemon.calls.access import may_use, own_session
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import check_limit, clean_text, cut, number_of, read_cursor
+from runlore.daemon.calls.requests import check_limit, clean_text, cursor_at, cut_page, number_of, read_cursor
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import UnstoredRuns, new_run_id, own_artifact, own_run, own_run_turn
 from runlore.daemon.runs.run_ends import closing, remembering
@@ -197,7 +197,7 @@ class RunActs(JournalActs):
                 statuses=request.statuses or None,
                 sessions_created_by=self.caller.actor if is_agent and session_id is None else None,
             )
-            runs, cursor = cut(found, limit, lambda run: (run.opened_at, run.run_id))
+            runs, cursor = cut_page(found, limit, lambda run: cursor_at(run.opened_at, run.run_id))
             runs = tuple(run for run in runs if session_id is not None or self._may_see(snapshot, run))
             texts = snapshot.runs.request_excerpts(
                 [run.run_id for run in runs], chars_max=limits.LISTED_CHARS_MAX

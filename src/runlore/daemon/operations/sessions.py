@@ -7,7 +7,7 @@ from functools import partial
 from runlore.daemon.calls.access import own_session, require_bindable
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable, has_others_records
-from runlore.daemon.calls.requests import check_limit, clean_text, cut, read_cursor
+from runlore.daemon.calls.requests import check_limit, clean_text, cursor_at, cut_page, read_cursor
 from runlore.daemon.calls.working_folders import WorkingFolder, unbound_proposal, working_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.runs import RunActs
@@ -122,7 +122,7 @@ class SessionActs(RunActs):
                 scopes=self.caller.scopes,
                 created_by=self.caller.actor if limited else None,
             )
-        items, cursor = cut(found, limit, lambda session: (session.created_at, session.session_id))
+        items, cursor = cut_page(found, limit, lambda each: cursor_at(each.created_at, each.session_id))
         return ops.SessionPage(items=items, next_cursor=cursor)
 
     @operation
@@ -187,7 +187,7 @@ class SessionActs(RunActs):
         limit = check_limit(request.limit, limits.LIST_LIMIT_MAX)
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.sessions.personas(limit=limit + 1, before=read_cursor(request.cursor, PersonaId))
-        items, cursor = cut(found, limit, lambda persona: (persona.updated_at, persona.persona_id))
+        items, cursor = cut_page(found, limit, lambda each: cursor_at(each.updated_at, each.persona_id))
         return ops.PersonaPage(items=tuple(filter(self._reaches, items)), next_cursor=cursor)
 
     def _reaches(self, persona: Persona) -> bool:

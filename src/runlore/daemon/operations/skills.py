@@ -9,7 +9,7 @@ from functools import partial
 from runlore.daemon.background.jobs import capture_now, learning_skills
 from runlore.daemon.calls.idempotency import Call, Done, EarlierResult
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.requests import check_limit, number_of
+from runlore.daemon.calls.requests import check_limit, cut_page, number_of
 from runlore.daemon.mining.source_reader import look_up_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.forgetting import ForgetActs
@@ -139,8 +139,8 @@ class SkillActs(ForgetActs):
                 states=request.states or _WAITING,
                 heuristics=request.heuristics or None,
             )
-        items = found[:limit]
-        return ops.SuggestionPage(items=items, next_cursor=_cursor(items[-1]) if len(found) > limit else None)
+        items, cursor = cut_page(found, limit, _cursor)
+        return ops.SuggestionPage(items=items, next_cursor=cursor)
 
     @operation
     def get_suggestion(self, name: str) -> StoredSuggestion:
