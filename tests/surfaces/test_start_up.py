@@ -109,6 +109,11 @@ def _own_classes(module: ModuleType) -> set[str]:
     return {name for name, kind in found if kind.__module__ == module.__name__ and name[0] != "_"}
 
 
+def test_skills_are_listed_without_what_finds_them(embedded: Runlore) -> None:
+    for words in (("skill", "list", "--json"), ("session", "list", "--json")):
+        assert "runlore.daemon.mining.proposing" not in loaded(embedded, *words)
+
+
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_command_loads_few_modules_and_none_that_it_does_not_use(
     words: tuple[str, ...], embedded: Runlore

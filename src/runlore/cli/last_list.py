@@ -60,9 +60,11 @@ def offer(call: Asking, what: str) -> Iterator[Offer]:
 
 
 def guess_meant(call: Asking, what: str, typed: str) -> str | None:
-    """The name that comes nearest to what was typed; None where it is one, or none comes near."""
+    """The name that comes nearest to what was typed, the first that begins so; None where it is one, or none
+    comes near."""
     names = [str(name) for name, _ in offer(call, what)]
-    near = difflib.get_close_matches(typed, names, n=1)
+    begun = [name for name in names if len(typed) >= _PREFIX_CHARS_MIN and name.startswith(typed)]
+    near = begun or difflib.get_close_matches(typed, names, n=1)
     return near[0] if near and typed not in names else None
 
 

@@ -60,6 +60,9 @@ def run(arguments: list[str]) -> int:
     except typer.Abort:
         sys.stderr.write("Stopped; nothing was changed.\n")
         return 1
+    except KeyboardInterrupt:
+        # Of what a shell offers typer hears no keys.
+        return _STOPPED
     except Exception as error:
         # The outermost frame: whatever gets here is reported in the form that the caller asked for.
         return report_failure(error, as_json=as_json)

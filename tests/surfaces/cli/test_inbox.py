@@ -14,7 +14,7 @@ from runlore.domain.records.audit import Act, apply_record_move
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
-from tests.surfaces.at_terminal import CTRL_C, CTRL_D, Seen, here
+from tests.surfaces.at_terminal import CTRL_C, CTRL_D, LATER, Seen, at_terminal, here
 from tests.surfaces.cli.test_service import dead_job
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import operations_of, report
@@ -323,6 +323,15 @@ def test_what_is_changed_is_said_to_be_used_and_shown_as_changed(embedded: Runlo
     assert "Changed and in use: Tea is at four\n" in seen
     assert "   That key is no answer here" in seen
     assert "\\x1b" not in seen
+
+
+def test_what_is_to_be_changed_stands_there_to_be_edited(embedded: Runlore) -> None:
+    say_it(embedded, "Coffee is at six")
+    say_it(embedded, "Tea is at fou")
+
+    seen = at_terminal(embedded, "inbox", answers=("e", f"{LATER}r\n", "q"), asked=", q]: ", term="xterm")
+
+    assert [each["summary"] for each in embedded.items("memory", "list")] == ["Tea is at four"], seen
 
 
 def test_a_list_of_one_kind_counts_that_kind_alone(embedded: Runlore) -> None:

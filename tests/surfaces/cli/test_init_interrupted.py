@@ -1,11 +1,13 @@
 """Ctrl-C anywhere in a step of `runlore init`: what was begun is told, and what it says undoes it."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.examples import scaled
 from tests.surfaces.at_terminal import Seen, at_terminal
 from tests.surfaces.cli.first_minute import fill
@@ -131,3 +133,20 @@ def test_what_a_step_has_written_until_then_is_taken_back_by_what_it_says(
     take_back(machine, step, undo)
     assert agents_files(clean_home) == before
     assert step in steps(machine)
+
+
+@pytest.mark.req("SUR-10")
+def test_who_stops_what_a_shell_looks_up_sees_nothing_of_it(machine: Runlore, tmp_path: Path) -> None:
+    machine.json("memory", "list")
+    asked = {"_RUNLORE_COMPLETE": "complete_bash", "COMP_WORDS": "runlore memory inspect ", "COMP_CWORD": "3"}
+    environment = {**os.environ, **machine.environment, **asked}
+    program, told = "tests.surfaces.cli.interrupted", tmp_path / "calls"
+
+    whole = forked.run(program, str(told), "0", "0", env=environment)
+    calls = int(told.read_text())
+    stopped = [
+        forked.run(program, str(told), "0", str(calls * part // 4), env=environment) for part in (1, 2, 3)
+    ]
+
+    assert (whole.returncode, whole.stderr) == (0, "")
+    assert [(each.returncode, each.stderr) for each in stopped] == [(130, "")] * 3

@@ -95,6 +95,7 @@ def test_a_shell_is_offered_what_is_stored_and_makes_nothing(filled: Runlore, em
     ("words", "meant"),
     [
         (("skill", "view", "deploy-biling"), "deploy-billing"),
+        (("skill", "view", "depl"), "deploy-billing"),
         (("connect", "claud-code"), "claude-code"),
         (("policy", "show", "learing"), "learning"),
         (("session", "persona", "show", "adda"), "ada"),
@@ -165,6 +166,18 @@ def test_a_record_is_told_to_a_person_without_what_programs_go_by(filled: Runlor
     assert not any(word in seen for word in ("metadata", "semantic_key", "automation_review"))
     assert filled.run("memory", "history", "last").code == 0
     assert "semantic_key" in filled.text("memory", "inspect", record)
+
+
+@pytest.mark.req("SUR-12")
+def test_a_session_is_told_to_a_person_without_what_programs_go_by(filled: Runlore) -> None:
+    session = filled.items("session", "list")[0]["session_id"]
+
+    seen = here(filled, "session", "show", session, columns=80).text
+
+    assert session in seen
+    assert not any(word in seen for word in ("next_number", "revision", "project_ids"))
+    assert re.search(r"^active_at +[0-9-]{10} [0-9:]{5} UTC$", seen, re.MULTILINE)
+    assert "next_number" in filled.text("session", "show", session)
 
 
 @pytest.mark.req("SUR-12")

@@ -249,6 +249,8 @@ def test_a_card_tells_why_how_often_and_what_to_do(chromium: Browser, written: P
     outside = shown.locator("#skill-error-pip aside").text_content() or ""
     assert "https://example.org/howto" in outside
     assert shown.locator("#skill-procedure-release aside").count() == 0
+    keeps = shown.locator("#skill-error-pip code.copied").all_inner_texts()
+    assert "runlore skill save error-pip --accept-untrusted" in keeps
 
 
 def test_a_command_is_copied_as_it_is_shown_unless_it_came_from_outside(

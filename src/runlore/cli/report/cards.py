@@ -243,17 +243,16 @@ def _step(same: Sequence[Step]) -> Markup:
 
 def _choice(suggestion: Suggestion, *, is_stored: bool) -> Markup:
     name = suggestion.name
+    # Whoever has read it here may say so.
+    accepts = " --accept-untrusted" if suggestion.provenance.tainted else ""
+    save = write_command(f"runlore skill save {name}{accepts}")
     if is_stored:
-        keep = join_markup(
-            text("It waits in the review queue: "),
-            write_command(f"runlore skill save {name}"),
-            text(" keeps it as a skill."),
-        )
+        keep = join_markup(text("It waits in your inbox: "), save, text(" keeps it as a skill."))
     else:
         keep = join_markup(
             write_command("runlore learn"),
             text(" without --dry-run stores it, and "),
-            write_command(f"runlore skill save {name}"),
+            save,
             text(" keeps it as a skill then."),
         )
     skip = join_markup(

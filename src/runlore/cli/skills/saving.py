@@ -12,7 +12,6 @@ from runlore.cli.tables.table_cells import plural, time_text
 from runlore.cli.terminal import say
 from runlore.cli.typer_commands import argument, option
 from runlore.daemon import answers
-from runlore.daemon.mining.proposing import waiting_suggestions
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.lazy import dataclass
@@ -48,6 +47,8 @@ def save(call: Invocation, choice: SaveOptions) -> None:
     Without a name you are asked about each on a terminal: Enter saves it, n leaves it for now, s skips it for
     as long as skip_reset_days says (30 days), q stops. Elsewhere, and with --json, what waits is listed.
     """
+    from runlore.daemon.mining.proposing import waiting_suggestions
+
     for name, given in (("--name", choice.name), ("--expected-revision", choice.expected_revision)):
         if given is not None and len(choice.names) != 1:
             raise Invalid(

@@ -20,6 +20,7 @@ from runlore.ports import operations as ops
 EVENT_CHARS_MAX = 400
 _TITLE_CHARS_MAX = 60
 _ON = {True: "on", False: "off"}
+_FOR_PROGRAMS = frozenset({"next_number", "project_ids", "revision", "stored"})
 _SESSION_TEXTS = (("PROJECT", 12), ("TITLE", 16))
 _STATUS_STYLES = {
     RunStatus.COMPLETED: "green",
@@ -47,7 +48,15 @@ def _short_title(session: Session) -> str:
 
 
 def show_session(session: Session) -> None:
-    show_fields(answers.write(session))
+    """All of a session; at a terminal in the words of people, and without what only programs go by."""
+    plain = answers.write(session)
+    if not sys.stdout.isatty():
+        show_fields(plain)
+        return
+    told = {name: value for name, value in plain.items() if name not in _FOR_PROGRAMS}
+    seen = {"created_at": time_text(session.created_at), "active_at": time_text(session.active_at)}
+    show_fields({**told, **seen, "project": _projects(session)})
+    say("`runlore session runs last` shows its runs, --json every field.", "dim")
 
 
 def tell_session(deed: str, session: Session) -> None:
