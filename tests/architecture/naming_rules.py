@@ -4,6 +4,7 @@ Rooms that were not renamed yet have a number, or stand in a list. Both may only
 """
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
@@ -104,3 +105,29 @@ def doubled_classes(files: Iterable[SourceFile]) -> dict[str, list[str]]:
 def room_of(file: SourceFile) -> str:
     """The folder below the package, or the module where it lies in none."""
     return PurePosixPath(file.path).relative_to(PACKAGE).parts[0]
+
+
+_DOTTED = re.compile(r"`(?:runlore\.)?([a-z_]+(?:\.\w+)+)(?:\(\))?`")
+_ENDINGS = frozenset({"toml", "md", "json", "sock", "lock", "token", "died"})
+
+
+def names_of_nothing(files: Iterable[SourceFile]) -> list[str]:
+    """What texts between backticks call a module of ours, or something in one, and is none."""
+    texts = {module_of(file): file.text for file in files}
+    areas = {module.partition(".")[0] for module in texts}
+    found: list[str] = []
+    for file in files:
+        for number, line in enumerate(file.text.splitlines(), start=1):
+            for name in _DOTTED.findall(line):
+                home, _, last = name.rpartition(".")
+                is_ours = name.partition(".")[0] in areas and last not in _ENDINGS
+                is_there = name in texts or re.search(rf"\b{last}\b", texts.get(home, ""))
+                if is_ours and not is_there:
+                    found.append(file.at(number, name))
+    return found
+
+
+def module_of(file: SourceFile) -> str:
+    """`domain.record`, and `domain.guard` for the file of a package."""
+    path = file.path.removeprefix("src/runlore/").removesuffix(".py").removesuffix("/__init__")
+    return path.replace("/", ".")

@@ -32,6 +32,20 @@ def test_no_further_public_class_name_stands_in_two_modules() -> None:
     assert not new, new
 
 
+def test_a_module_that_a_text_names_is_there() -> None:
+    assert naming_rules.names_of_nothing(python_files(PACKAGE)) == []
+
+
+def test_a_name_of_a_module_that_is_gone_is_found() -> None:
+    there = SourceFile.parse(f"{PACKAGE}/flow/a.py", "def keep(): ...")
+    text = '"""`flow.a.keep` and `flow.a` are there; `flow.b`, `runlore.flow.a.gone` are not."""'
+    naming = SourceFile.parse(f"{PACKAGE}/flow/c.py", text)
+
+    found = naming_rules.names_of_nothing([there, naming])
+
+    assert [each.rpartition(" ")[2] for each in found] == ["flow.b", "flow.a.gone"]
+
+
 @pytest.mark.parametrize("name", ["told", "_made", "opened", "unread", "checked"])
 def test_a_bare_participle_is_found(name: str) -> None:
     file = SourceFile.parse(f"{PACKAGE}/flow/a.py", f"class A:\n    def {name}(self): ...")

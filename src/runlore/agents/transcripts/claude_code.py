@@ -136,7 +136,7 @@ class ClaudeCodeParser:
         self._typed_ahead = PromptQueue()
         # Up to this line everything but the queue was told before, by whoever noted the position.
         self._told_until = int(assembly.carried.pop(_TOLD_UNTIL, 0))
-        self._tellers: dict[str, Callable[[Plain], str]] = {
+        self._tell_by_kind: dict[str, Callable[[Plain], str]] = {
             "assistant": self._assistant,
             "user": self._user,
             "attachment": self._attachment,
@@ -158,7 +158,7 @@ class ClaudeCodeParser:
         kind = record.get("type")
         if self._assembly.here.number < self._told_until and kind != _QUEUE:
             return ""
-        tell = self._tellers.get(kind) if type(kind) is str else None
+        tell = self._tell_by_kind.get(kind) if type(kind) is str else None
         if tell is not None:
             return tell(record)
         return "" if type(kind) is str and kind in _HOUSEKEEPING else UNKNOWN
@@ -434,10 +434,10 @@ class ClaudeCodeExportReader:
 
     def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
         document = object_of(document_of(source.path, counts))
-        teller = ClaudeCodeParser(source.path, assembly)
+        parser = ClaudeCodeParser(source.path, assembly)
         for line in list_of(document.get(_LINES)):
             counts.lines += 1
-            if problem := teller.tell(line) if type(line) is dict else NO_OBJECT:
+            if problem := parser.tell(line) if type(line) is dict else NO_OBJECT:
                 counts.skip(problem)
             yield
-        teller.end()
+        parser.end()

@@ -140,8 +140,8 @@ def read_lines(
         lines = Lines(file, counts, offset=start.offset, number=start.line, line_bytes_max=line_bytes_max)
         assembly = Assembly(reader.agent, counts, known, place=lines, otherwise=source.modified_at)
         is_told = False
-        teller = reader.begin(source, assembly)
-        tell = teller.line
+        parser = reader.begin(source, assembly)
+        tell = parser.line
         for line in lines:
             if problem := TOO_CROWDED if len(line) > _MARKS_MAX and is_crowded(line) else tell(line):
                 _count(counts, lines, problem)
@@ -149,7 +149,7 @@ def read_lines(
                 is_told = True
                 yield from _with_fingerprints(assembly.take(), head, file)
         lines.to_end()
-        teller.end()
+        parser.end()
         assembly.carried[_READ] = _stamp(source)
         assembly.finish(idle=_idle(source, now), is_cut_off=lines.is_cut_off)
         yield from _with_fingerprints(last := assembly.take(), head, file)

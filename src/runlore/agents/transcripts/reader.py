@@ -11,10 +11,10 @@ Where an agent has written both, it has two readers, and the first that recognis
         def recognises(self, head: bytes, path: str) -> bool:
             return head.startswith(b'{"thing":')
 
-        def begin(self, source: TranscriptSource, assembly: Assembly) -> LineTeller:
-            return _Teller(assembly)
+        def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
+            return _ThingParser(assembly)
 
-    class _Teller:
+    class _ThingParser:
         def line(self, line: bytes) -> str:
             try:
                 told = object_of(parsed(line))
@@ -32,7 +32,7 @@ Where an agent has written both, it has two readers, and the first that recognis
 where it did (things of the harness that are left out on purpose are understood). It never raises. Before the
 first `assembly.begin` it says `assembly.speak_of(session)`. All that it has to know in order to go on from
 the line of any input is in the assembly: what it was let `know` (`folder`, ...), which is carried by itself,
-and `assembly.carried` for anything else. What a teller holds back (a message that comes in pieces) it tells
+and `assembly.carried` for anything else. What a parser holds back (a message that comes in pieces) it tells
 before `begin`, and in `end`. Reading at once and reading on from any position must tell the same runs.
 
 **As a whole** (one JSON document, a database): a `DocumentReader`.

@@ -78,7 +78,7 @@ class ApprovalGate:
         return self._ask_about_call(replace(call, arguments=shown), withheld.why, stop)
 
     def ask(self, question: str, stop: Stop) -> str:
-        """A person's answer to a question (`agents.tools.given.Ask`)."""
+        """A person's answer to a question (`agents.tools.context.Ask`)."""
         asked = self._request(ApprovalKind.QUESTION)
         said = self._ask_and_wait(replace(asked, question=_clean(question)), stop)
         if said.state is ApprovalState.ANSWERED:

@@ -23,7 +23,7 @@ _NONE_YET = "nothing that could be found has a vector yet"
 
 
 class QueryVector:
-    """A query, with its vector where it has one. Implements `flow.prompt_context.vector_search.Near`."""
+    """A query, with its vector where it has one: a `vector_search.VectorQuery`."""
 
     def __init__(
         self,

@@ -1,6 +1,4 @@
-"""What a run waits for a person to say: whether a call may be made, or the answer to a question; and what
-people have settled about calls beforehand, by which `domain.agent.approving` decides.
-"""
+"""What a run waits for a person to say: whether a call may be made, or the answer to a question."""
 
 from dataclasses import replace
 from datetime import datetime

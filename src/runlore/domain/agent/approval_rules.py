@@ -1,5 +1,4 @@
-"""What a person has settled about the calls of Runlore's own agent. `domain.agent.approving` decides by
-it."""
+"""What a person has settled about the calls of Runlore's own agent; `approval_decision` decides by it."""
 
 from enum import StrEnum
 

@@ -88,8 +88,8 @@ START = Position()
 class ToldEvent:
     """One event of a transcript, in the shape of a journal's, at its original time where it has one.
 
-    It is as the transcript tells it: nothing is redacted or checked yet (`domain.runs.journal_entry.entered`
-    does that before anything is stored), but no text of it is longer than `limits.TOLD_TEXT_CHARS_MAX`.
+    It is as the transcript tells it: nothing is redacted or checked yet (`journal_entry.parse_entry` does
+    that before anything is stored), but no text of it is longer than `limits.TOLD_TEXT_CHARS_MAX`.
     """
 
     entry: Entry

@@ -40,7 +40,8 @@ def to_capture(collections: Collections, wanted: BackfillSelection) -> tuple[tup
 
 
 def owe_captures(tx: Transaction, ids: Ids, run_ids: tuple[RunId, ...], at: datetime) -> None:
-    """Queue the jobs, and make receipts pending. Their copies in the memories follow behind (`note_owed`)."""
+    """Queue the jobs, and make receipts pending. `sync_capture_states` brings their copies in the memories
+    up to date."""
     runs = tx.runs.get_many(run_ids)
     # Of a session the oldest first: what nobody has captured is read again for each run behind it.
     oldest_first = sorted(run_ids, key=lambda run_id: (runs[run_id].opened_at, run_id))

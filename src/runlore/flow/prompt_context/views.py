@@ -140,7 +140,7 @@ def _view(reading: SearchSnapshot, scope: Scope, stamp: int | None, now: datetim
 
 
 def _build_view(reading: SearchSnapshot, scope: Scope, stamp: int | None, now: datetime) -> ScopeView:
-    """A scope as it is: what `hidden_records` and `all_learned` would find in it alone."""
+    """A scope as it is: what `list_hidden_records` and `all_learned` would find in it alone."""
     lines = visible_lines(reading, (scope,))
     first = lines[:LOOKED_AT_MAX]
     unsure = tuple(line for line in first if may_be_visible(line))
