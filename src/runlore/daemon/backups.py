@@ -30,6 +30,7 @@ from runlore.domain.scope import WORKSPACE
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.ports.clock import Clock
 from runlore.ports.operations import BackupAnswer, Progress, ignore_progress
+from runlore.ports.operations.progress import report_progress
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import DumpRow, Snapshot, Store
 from runlore.regular_file import NotRegular, open_regular
@@ -225,7 +226,7 @@ def write_backup(
     )
     archive = Archive()
     with parts.store.snapshot() as snapshot:
-        rows = _report_progress(_rows(snapshot, parts.run_memories), snapshot.dump_size(), progress)
+        rows = report_progress(_rows(snapshot, parts.run_memories), snapshot.dump_size(), progress)
         try:
             _note_place(parts.state_root, target)
             write_file(target, archive.lines(header, rows))
@@ -352,15 +353,6 @@ def _memory_rows(snapshot: Snapshot, run_memories: RunMemories) -> Iterator[Dump
                 body = body_of(memory)
                 row = {"run_id": memory.run_id, "checksum": checksum_of(body), "body": body.decode()}
                 yield _RUN_MEMORIES, row
-
-
-def _report_progress(rows: Iterable[DumpRow], total: int, progress: Progress) -> Iterator[DumpRow]:
-    number = 0
-    for number, row in enumerate(rows, start=1):
-        yield row
-        if number % _TOLD_ROWS == 0:
-            progress(number, max(total, number))
-    progress(number, number)
 
 
 def _read(

@@ -15,10 +15,10 @@ from runlore.domain.records.audit import RecordEvent
 from runlore.domain.serialization.codec import Plain, serialize
 from runlore.domain.timestamps import format_time
 from runlore.ports.operations import ExportAnswer, Progress
+from runlore.ports.operations.progress import report_progress
 from runlore.ports.store import Snapshot
 
 EXPORT_VERSION = 1
-_TOLD_RECORDS = 500
 _CHUNK_BYTES = 1 << 20
 _ASIDE_PREFIX = ".partial-"
 
@@ -97,10 +97,8 @@ def _document(snapshot: Snapshot, count: int, now: datetime, progress: Progress)
     }
     # One record a line, so that a reader can stream what is still one JSON document.
     yield orjson.dumps(header)[:-1] + b',"records":[\n'
-    for number, (_, events) in enumerate(snapshot.records.everything(), start=1):
-        yield (b",\n" if number > 1 else b"") + _line(events)
-        if number % _TOLD_RECORDS == 0 or number == count:
-            progress(number, count)
+    for number, (_, events) in enumerate(report_progress(snapshot.records.everything(), count, progress)):
+        yield (b",\n" if number else b"") + _line(events)
     yield b"\n]}\n"
 
 

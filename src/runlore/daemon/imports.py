@@ -31,6 +31,7 @@ from runlore.flow.policies import learning_in_force
 from runlore.flow.record.intake import Intake, propose
 from runlore.flow.review.automatic import IMPORTED_NOTE
 from runlore.ports.operations import ImportAnswer, Progress, ignore_progress
+from runlore.ports.operations.progress import report_progress
 from runlore.ports.store import Store, Transaction
 
 History = tuple[Record, tuple[RecordEvent, ...]]
@@ -56,17 +57,10 @@ def import_file(
         # Two at once must not both find the store empty.
         tx.lock({WORKSPACE})
         header, untold = _document(file)
-        histories = _report_progress(untold, header.count, progress)
+        histories = report_progress(untold, header.count, progress)
         if sum(tx.records.count().values()) == 0:
             return _exactly(tx, histories, intake)
         return _as_candidates(tx, header, histories, intake)
-
-
-def _report_progress(histories: Iterator[History], total: int, progress: Progress) -> Iterator[History]:
-    for number, history in enumerate(histories, start=1):
-        yield history
-        if number % _BATCH_RECORDS == 0 or number == total:
-            progress(number, total)
 
 
 def _exactly(tx: Transaction, histories: Iterator[History], intake: Intake) -> ImportAnswer:
