@@ -11,7 +11,7 @@ EXCUSES = frozenset(
     {"skip", "skipif", "skipIf", "skipUnless", "xfail", "importorskip", "expectedFailure", "SkipTest"}
 )
 # What needs a key, or packages that not every machine can be given; it says in the summary what is missing.
-MAY_BE_EXCUSED = frozenset({"tests/proof/test_fuzz.py", "tests/stories/test_real_models.py"})
+MAY_BE_EXCUSED = frozenset({"tests/proof/test_coverage_fuzz.py", "tests/stories/test_real_models.py"})
 WAITS_FOR = frozenset({"timeout", "within_s"})
 PATIENCE_S_MIN = 120
 REPLACING = frozenset({"setattr", "delattr", "setitem", "delitem"})
