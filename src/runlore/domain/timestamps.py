@@ -42,7 +42,7 @@ def parse_time(text: str) -> datetime:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     try:
-        return truncate(moment.astimezone(UTC))
+        return truncate(moment if moment.tzinfo is UTC else moment.astimezone(UTC))
     except OverflowError:
         raise Invalid(
             f"{text!r} is outside the years that can be stored",

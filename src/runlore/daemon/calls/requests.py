@@ -140,8 +140,9 @@ def _fields(argument: object) -> Iterator[object]:
         yield from (getattr(argument, name) for name in named if name not in ("cursor", "idempotency_key"))
 
 
-def decode_cursor(name: str, request: RequestT) -> RequestT:
-    """A request with the place that its cursor names; Invalid where another list gave it, or none."""
+def decode_cursor(name: Callable[[], str], request: RequestT) -> RequestT:
+    """A request with the place that its cursor names; Invalid where another list gave it, or none. The list's
+    `name` is made where there is a cursor."""
     cursor: str | None = getattr(request, "cursor", None)
     if cursor is None:
         return request
@@ -150,17 +151,17 @@ def decode_cursor(name: str, request: RequestT) -> RequestT:
         given, _, place = check_text("the cursor", text).partition(" ")
     except (ValueError, Invalid):
         raise wrong_cursor() from None
-    if given != name:
+    if given != name():
         raise wrong_cursor()
     return dataclasses.replace(request, cursor=place)  # type: ignore[type-var]
 
 
-def encode_cursor(name: str, answer: AnswerT) -> AnswerT:
+def encode_cursor(name: Callable[[], str], answer: AnswerT) -> AnswerT:
     """An answer whose cursor is opaque, and says which list it is of."""
     place: str | None = getattr(answer, "next_cursor", None)
     if place is None:
         return answer
-    cursor = base64.urlsafe_b64encode(f"{name} {place}".encode()).decode().rstrip("=")
+    cursor = base64.urlsafe_b64encode(f"{name()} {place}".encode()).decode().rstrip("=")
     return dataclasses.replace(answer, next_cursor=cursor)  # type: ignore[type-var]
 
 

@@ -40,7 +40,7 @@ def operation(
     @functools.wraps(method)
     def wrapper(self: BoundT, /, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> AnswerT:
         require_role(self.caller, method.__name__)
-        name = list_name(method.__name__, *args, *kwargs.values())
+        name = functools.partial(list_name, method.__name__, *args, *kwargs.values())
         given = [decode_cursor(name, each) for each in args]
         named = {key: decode_cursor(name, each) for key, each in kwargs.items()}
         do = functools.partial(method, self, *given, **named)  # type: ignore[arg-type]

@@ -86,28 +86,26 @@ def _hidden_by_state(record: Record, now: datetime, shadowed: Collection[RecordI
     # What waits no more is not in the list of what waits: it is hidden by its end or by its kind.
     is_waiting = record.state is State.CONSTRAINED and record.kind in REVIEWED_KINDS and not is_expired
     is_replaced = record.superseded_by is not None or record.record_id in shadowed
-    reasons = (
-        (record.state is State.SUPERSEDED, Hidden.SUPERSEDED),
-        (record.state is State.TOMBSTONED, Hidden.TOMBSTONED),
-        (is_waiting, Hidden.CONSTRAINED),
-        (record.state is State.ACTIVE and is_replaced, Hidden.SHADOWED),
-        (is_expired, Hidden.EXPIRED),
+    return (
+        (record.state is State.SUPERSEDED and Hidden.SUPERSEDED)
+        or (record.state is State.TOMBSTONED and Hidden.TOMBSTONED)
+        or (is_waiting and Hidden.CONSTRAINED)
+        or (record.state is State.ACTIVE and is_replaced and Hidden.SHADOWED)
+        or (is_expired and Hidden.EXPIRED)
+        or None
     )
-    return next((reason for hidden, reason in reasons if hidden), None)
 
 
 def _hidden_by_review(record: Record, kinds: frozenset[Kind]) -> Hidden | None:
     decision, status = record.policy_decision, record.verification_status
-    reasons = (
-        (record.kind not in kinds, Hidden.KIND),
-        (record.sensitivity is Sensitivity.SENSITIVE, Hidden.SENSITIVE),
-        (record.publish_tier is not PublishTier.ACTIVE, Hidden.PROVISIONAL),
-        (status is VerificationStatus.FAILED, Hidden.FAILED),
-        (decision is PolicyDecision.ESCALATED, Hidden.ESCALATED),
-        (
-            decision is PolicyDecision.AUTOMATIC and status is not VerificationStatus.VERIFIED,
-            Hidden.UNVERIFIED,
-        ),
-        (record.provenance.tainted, Hidden.TAINTED),
+    is_checked = decision is not PolicyDecision.AUTOMATIC or status is VerificationStatus.VERIFIED
+    return (
+        (record.kind not in kinds and Hidden.KIND)
+        or (record.sensitivity is Sensitivity.SENSITIVE and Hidden.SENSITIVE)
+        or (record.publish_tier is not PublishTier.ACTIVE and Hidden.PROVISIONAL)
+        or (status is VerificationStatus.FAILED and Hidden.FAILED)
+        or (decision is PolicyDecision.ESCALATED and Hidden.ESCALATED)
+        or (not is_checked and Hidden.UNVERIFIED)
+        or (record.provenance.tainted and Hidden.TAINTED)
+        or None
     )
-    return next((reason for hidden, reason in reasons if hidden), None)

@@ -245,10 +245,11 @@ def impacts_of(record: Record, *, wanted: tuple[str, ...] | None = None) -> Impa
     else:
         length, terms = analysis.terms_among(record.summary, wanted)
         _, others = analysis.terms_among(metadata_text(record), wanted)
-    once = impact(1, length=length)
-    summary = {
-        term: once if count == 1 else impact(count, length=length) for term, count in Counter(terms).items()
-    }
+    summary = dict.fromkeys(terms, impact(1, length=length))
+    if len(summary) < len(terms):
+        summary |= {
+            term: impact(count, length=length) for term, count in Counter(terms).items() if count > 1
+        }
     return Impacts(summary=summary, metadata=dict.fromkeys(others, IMPACT_METADATA))
 
 

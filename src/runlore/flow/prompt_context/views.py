@@ -83,19 +83,18 @@ class Views:
         lines: list[HiddenLine] = []
         for view in self.each:
             lines.extend(view.hidden)
+            records = (each.record for each in view.visible) if self.overruled else ()
             lines.extend(
-                HiddenLine((each.record.created_at, each.record.record_id), Hidden.OVERRULED, for_good=False)
-                for each in view.visible
-                if each.record.record_id in self.overruled
+                HiddenLine((record.created_at, record.record_id), Hidden.OVERRULED, for_good=False)
+                for record in records
+                if record.record_id in self.overruled
             )
         more = 0
         if sum(len(view.places) for view in self.each) > LOOKED_AT_MAX:
-            places: list[Place] = []
-            for view in self.each:
-                places.extend(view.places)
-            # Each view has its own in order, so that sorting is little more than merging them.
-            last = sorted(places, reverse=True)[LOOKED_AT_MAX - 1]
-            lines = [line for line in lines if line.place >= last]
+            if lines:
+                # Each view has its own in order, so that sorting is little more than merging them.
+                places = sorted((place for view in self.each for place in view.places), reverse=True)
+                lines = [line for line in lines if line.place >= places[LOOKED_AT_MAX - 1]]
             for_good = sum(view.count - view.live_count for view in self.each)
             more = max(0, for_good - sum(line.for_good for line in lines))
         lines.sort(reverse=True)

@@ -1,7 +1,8 @@
 """A transaction and a snapshot, as the port names them, on a database's session."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import cache
 from hashlib import blake2b
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -75,12 +76,16 @@ class SqlCollections:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            kind = SqlCollections.__annotations__.get(name)
-            if kind is None:
-                raise AttributeError(f"there is no collection {name!r}")
-            found = getattr(import_module(f"runlore.storage.sql.{name}"), kind)(self._session)
-            self.__dict__[name] = found
+            found = self.__dict__[name] = _load_collection(name)(self._session)
             return found
+
+
+@cache
+def _load_collection(name: str) -> "Callable[[SqlSession], object]":
+    kind = SqlCollections.__annotations__.get(name)
+    if kind is None:
+        raise AttributeError(f"there is no collection {name!r}")
+    return getattr(import_module(f"runlore.storage.sql.{name}"), kind)  # type: ignore[no-any-return]
 
 
 class SqlSnapshot(SqlCollections):
