@@ -16,6 +16,7 @@ from runlore.daemon.clock import TimeOrderedIds
 from runlore.daemon.process.server import Health
 from runlore.daemon.search.index_sync import SAVE_AFTER_RECORDS, IndexSync
 from runlore.daemon.search.query_vector import BUILDING
+from runlore.daemon.wiring import RecallEngine
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import PersonaId
@@ -29,7 +30,7 @@ from tests.builders import fact, proposed
 from tests.flow import reference
 from tests.flow.learnings import find, learn
 from tests.postgres_server import PostgresServer
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 from tests.world import World, decision, replayed
 
 QUERIES = ("editor", "fact 17", "service", "Fact 23 is so", "昨天的事实")
@@ -347,6 +348,112 @@ def test_a_daemon_of_connected_agents_has_loaded_the_index_before_their_first_pr
 
     assert world.parts.follower._index is not None
     assert world.tables() == before
+
+
+class NotingFeed(RecordFeed):
+    """Notes which thread reads the records."""
+
+    def __init__(self) -> None:
+        self.read_by: list[str] = []
+
+    def changes(self, snapshot: Snapshot, since: StorePosition) -> Iterator[IndexChange]:
+        self.read_by.append(threading.current_thread().name)
+        return super().changes(snapshot, since)
+
+
+@pytest.mark.req("RET-11")
+def test_whoever_asks_before_the_index_is_built_is_answered_at_once_and_told(sqlite_world: World) -> None:
+    world, feed = sqlite_world, NotingFeed()
+    follower = IndexSync(world.parts.store, str(world.index_file), RecallEngine(), feed)
+    world.parts = replace(world.parts, follower=follower)
+    workers = Workers(world.parts)
+    came_in = [proposed(fact(f"Shelf {number} is blue", scope=WORKSPACE)) for number in range(9_000)]
+    with world.parts.store.transaction() as tx:
+        tx.write(came_in)
+    wanted = threading.Event()
+    follower.leave_building(wanted.set)
+
+    found = world.operator.search(ops.SearchRequest(query="Shelf 5 is blue", include_stale=True))
+
+    assert (found.items, found.remark) == ((), BUILDING)
+    assert wanted.is_set()
+    assert feed.read_by == []
+    session = world.session()
+    context = world.operator.memory_context(
+        ops.ContextRequest(session_id=session.session_id, query="Shelf 5")
+    )
+    assert context.remark == BUILDING
+    assert workers.index()
+    found = world.operator.search(ops.SearchRequest(query="Shelf 5 is blue", include_stale=True, limit=1))
+    assert [hit.record.summary for hit in found.items] == ["Shelf 5 is blue"]
+    assert found.remark == ""
+
+
+class HeldFeed(RecordFeed):
+    """Nothing to tell, which is not said before it may be."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def count(self, snapshot: Snapshot, cursor: int, *, most: int) -> int:
+        del snapshot, cursor, most
+        assert self.go_on.wait(PATIENCE_S)
+        return 0
+
+
+@pytest.mark.req("RET-11")
+def test_the_threads_of_a_daemon_build_the_index_and_nobody_who_asks(sqlite_world: World) -> None:
+    world, feed, held = sqlite_world, NotingFeed(), HeldFeed()
+    store, file = world.parts.store, str(world.index_file)
+    follower = IndexSync(store, file, RecallEngine(), feed)
+    others = IndexSync(store, f"{file}-of-runs", RecallEngine(), held)
+    world.parts = replace(world.parts, follower=follower, run_follower=others)
+    with store.transaction() as tx:
+        tx.write([proposed(fact(f"Shelf {number} is blue", scope=WORKSPACE)) for number in range(9_000)])
+    workers = Workers(world.parts)
+    workers.start()
+    try:
+        asked = ops.SearchRequest(query="Shelf 5 is blue", include_stale=True, limit=1)
+        # Its thread has not come to it.
+        assert world.operator.search(asked).remark == BUILDING
+        assert feed.read_by == []
+        held.go_on.set()
+        until(lambda: not world.operator.search(asked).remark)
+        assert [hit.record.summary for hit in world.operator.search(asked).items] == ["Shelf 5 is blue"]
+    finally:
+        held.go_on.set()
+        workers.stop()
+    assert set(feed.read_by) == {"runlore-indexer"}
+
+
+@pytest.mark.req("RET-11")
+def test_nobody_waits_for_an_index_whose_building_begins_meanwhile(sqlite_world: World) -> None:
+    world = sqlite_world
+    known = [learn(world, f"Shelf {number} is blue", scope=WORKSPACE) for number in range(3)]
+    follower = world.parts.follower
+    world.search("Shelf")
+    with ThreadPoolExecutor(1) as pool:
+        with follower.lock:
+            asking = pool.submit(world.search, "Shelf 2 is blue")
+            follower.is_building = True
+            assert known[2].record_id in asking.result(PATIENCE_S)
+        follower.is_building = False
+
+
+@pytest.mark.req("RET-1")
+def test_an_index_that_has_missed_nothing_is_told_nothing(sqlite_world: World) -> None:
+    world, feed = sqlite_world, NotingFeed()
+    follower = IndexSync(world.parts.store, str(world.index_file), RecallEngine(), feed)
+    world.parts = replace(world.parts, follower=follower)
+    learn(world, "Shelf 1 is blue", scope=WORKSPACE)
+    world.search("Shelf")
+    told = len(feed.read_by)
+
+    world.search("Shelf")
+
+    assert len(feed.read_by) == told
+    second = learn(world, "Shelf 2 is blue", scope=WORKSPACE)
+    assert second.record_id in world.search("Shelf")
 
 
 class PausingFeed(RecordFeed):

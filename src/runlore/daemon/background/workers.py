@@ -44,6 +44,7 @@ class Workers:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._stopping = threading.Event()
+        self._index_wanted = threading.Event()
         self._threads: list[threading.Thread] = []
         self._swept_s: float | None = None
         self._is_thinking = False
@@ -64,14 +65,19 @@ class Workers:
         ]
         if self._parts.meaning.is_configured:
             self._threads.append(self._thread("embedder", self._embeds))
+        for follower in self._parts.followers:
+            follower.leave_building(self._index_wanted.set)
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
         """Let what is being done end, and take this process off the list."""
         self._stopping.set()
+        self._index_wanted.set()
         for thread in self._threads:
             thread.join(_JOIN_S)
+        for follower in self._parts.followers:
+            follower.leave_building(None)
         self._try_step(self._leave)
 
     def step(self) -> bool:
@@ -119,7 +125,9 @@ class Workers:
 
     def index(self) -> bool:
         """Make an index ready that is far behind; False where none is."""
-        behind = [each for each in self._parts.followers if self._try_step(each.is_behind)]
+        behind = [
+            each for each in self._parts.followers if each.is_building or self._try_step(each.is_behind)
+        ]
         for follower in behind:
             self._try_step(follower.build)
         return bool(behind)
@@ -198,8 +206,9 @@ class Workers:
 
     def _indexes(self) -> None:
         while not self._stopping.is_set():
+            self._index_wanted.clear()
             self.index()
-            self._stopping.wait(_INDEX_EVERY_S)
+            self._index_wanted.wait(_INDEX_EVERY_S)
 
     def _repeat(self, step: Callable[[], bool]) -> None:
         while not self._stopping.is_set():

@@ -16,7 +16,7 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.contexts import gather_context, input_of, near_query, reached_scopes
 from runlore.daemon.runs.run_access import UnstoredRuns, explained_run
 from runlore.daemon.search.index_sync import answer_together
-from runlore.daemon.search.query_vector import BUILDING, QueryVector, remark_on
+from runlore.daemon.search.query_vector import QueryVector, remark_on
 from runlore.daemon.skill_access import session_capabilities
 from runlore.domain import limits
 from runlore.domain.access import Role
@@ -123,7 +123,12 @@ class ProjectionActs(Bound):
             embedding_model=asked.model,
             remark=""
             if query is None
-            else remark_on(query, asked, found_any=bool(answer.learned_context.entries)),
+            else remark_on(
+                query,
+                asked,
+                found_any=bool(answer.learned_context.entries),
+                is_building=self.parts.follower.is_building,
+            ),
         )
 
     @operation
@@ -135,7 +140,7 @@ class ProjectionActs(Bound):
             limit=limit,
             as_of=request.as_of,
         )
-        building = any(each.is_building for each in (self.parts.follower, self.parts.run_follower))
+        building = self._is_building()
         try:
             found = self._search_session(asked)
         except Corrupt as error:
@@ -155,9 +160,14 @@ class ProjectionActs(Bound):
             truncated=len(found) > limit,
             remark=""
             if asked.query is None
-            else remark_on(asked.query, QueryVector(remark=BUILDING * building), found_any=bool(found)),
+            else remark_on(
+                asked.query, QueryVector(), found_any=bool(found), is_building=building or self._is_building()
+            ),
             unsearched=() if found else (_NO_EPISODES,),
         )
+
+    def _is_building(self) -> bool:
+        return any(each.is_building for each in self.parts.followers)
 
     def _search_session(self, request: ops.SessionSearchRequest) -> list[SessionFound]:
         """Hits in a snapshot, then their memories; more hits where too many memories are not there."""
@@ -293,7 +303,8 @@ class ProjectionActs(Bound):
 
         found = self.parts.follower.answer(ask, needs_index=True)
         found_any = bool(found.profile or found.procedural or found.semantic)
-        remark = remark_on(goal, asked, found_any=found_any)
+        building = self.parts.follower.is_building
+        remark = remark_on(goal, asked, found_any=found_any, is_building=building)
         return replace(found, by_meaning=asked.semantic, embedding_model=asked.model, remark=remark)
 
     def _visible_skills(

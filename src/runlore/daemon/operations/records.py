@@ -119,7 +119,8 @@ class RecordActs(Bound):
             for hit in found
             if may_see(self.caller, hit.record)
         )
-        remark = remark_on(query, asked, found_any=bool(hits))
+        building = self.parts.follower.is_building
+        remark = remark_on(query, asked, found_any=bool(hits), is_building=building)
         passed_over = () if hits or remark == WORDLESS else list_unsearched(filters)
         return ops.SearchHits(
             items=hits,

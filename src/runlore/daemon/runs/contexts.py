@@ -110,7 +110,8 @@ def gather_context(
     )
     # The memories are read with no snapshot open: where they are a table, that takes a connection too.
     made = gathering.assemble_prompt(found, parts.run_memories)
-    projection = replace(made.projection, semantic=near.semantic, remark=near.remark)
+    remark = BUILDING if parts.follower.is_building else near.remark
+    projection = replace(made.projection, semantic=near.semantic, remark=remark)
     return replace(made, projection=projection)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from runlore.flow.prompt_context.feeds import Feed
     from runlore.flow.prompt_context.search import Synced
-    from runlore.ports.index import Index
+    from runlore.ports.index import Index, Searchable
     from runlore.ports.store import Snapshot, Store, StorePosition
 
 # Applying this many records costs about as much as writing a small snapshot.
@@ -32,6 +32,8 @@ _SAVE_AT_ONCE_RECORDS = 8_192
 # So many changes are told to an index in about a second; behind more of them it is made ready beforehand.
 _BEHIND_CHANGES = 8_192
 _ALL_CHANGES = 2**62
+# How often whoever waits for an index looks whether it is being built meanwhile.
+_LOOK_S = 0.02
 
 AnswerT = TypeVar("AnswerT")
 RECORDS = RecordFeed()
@@ -72,6 +74,7 @@ class IndexSync:
         self._known = 0
         self._unsaved = 0
         self.is_building = False
+        self._wake_builder: Callable[[], None] | None = None
         self._kept = RecordCache()
         self._views = ViewCache()
 
@@ -93,10 +96,35 @@ class IndexSync:
                 return ask(SearchSnapshot(snapshot=snapshot, kept=kept, views=views))
         return answer_together(lambda readings: ask(readings[0]), self)
 
+    def leave_building(self, wake: Callable[[], None] | None) -> None:
+        """Leave it to somebody else, who is woken, to build an index that is far behind; with None whoever
+        asks does it, and waits."""
+        self._wake_builder = wake
+        if wake is None:
+            self.is_building = False
+
+    def hold(self) -> bool:
+        """Take the lock; False where the index is being built, for which nobody waits."""
+        while not self.is_building:
+            if self.lock.acquire(timeout=_LOOK_S):
+                return True
+        return False
+
     def read_with_index(self, snapshot: Snapshot) -> SearchSnapshot:
-        """The index as it stands at a snapshot that was taken with our lock held."""
-        index = self._scan(snapshot) or self._caught_up(snapshot).freeze()
-        return SearchSnapshot(snapshot=snapshot, kept=self._kept, views=self._views, searchable=index)
+        """The index as it stands at a snapshot that was taken with our lock held; as far as it has come where
+        the rest is left to somebody else."""
+        searchable: Searchable | None = self._scan(snapshot)
+        if searchable is None:
+            index, position = self._start(snapshot)
+            # Where nobody else writes, whoever stands at the same place has missed nothing.
+            if self.store.is_shared or snapshot.records.position() != position:
+                if self._wake_builder is not None and self._is_far_behind(snapshot):
+                    self.is_building = True
+                    self._wake_builder()
+                    return self.read_partly(snapshot)
+                index = self._caught_up(snapshot)
+            searchable = index.freeze()
+        return SearchSnapshot(snapshot=snapshot, kept=self._kept, views=self._views, searchable=searchable)
 
     def read_partly(self, snapshot: Snapshot) -> SearchSnapshot:
         """The index as far as it has come. Whoever asks says that it is not all."""
@@ -115,16 +143,18 @@ class IndexSync:
     def is_behind(self) -> bool:
         """Whether the next answer would wait for the index: so much has changed that it does not know of. It
         waits for nobody, so that it can be asked while the index is being built."""
+        with self.store.snapshot() as snapshot:
+            return self._is_far_behind(snapshot)
+
+    def _is_far_behind(self, snapshot: Snapshot) -> bool:
         cursor = 0 if self._position is None else self._position.cursor
         most = _BEHIND_CHANGES + self._known
-        with self.store.snapshot() as snapshot:
-            return self._feed.count(snapshot, cursor, most=most) == most
+        return self._feed.count(snapshot, cursor, most=most) == most
 
     def build(self) -> None:
         """Load the index or make it anew, and tell it what has changed, before anybody asks."""
         with self.lock, self.store.snapshot() as snapshot:
-            if self._index is None or self._position is None:
-                self._index, self._position = self._load(snapshot)
+            self._start(snapshot)
             self.is_building = True
             try:
                 self._caught_up(snapshot)
@@ -173,17 +203,12 @@ class IndexSync:
             self._unsaved = 0
 
     def _caught_up(self, snapshot: Snapshot) -> Index:
-        if self._index is None or self._position is None:
-            self._index, self._position = self._load(snapshot)
-            self._latest = frozenset()
-        # Where nobody else writes, whoever stands at the same place has missed nothing.
-        elif not self.store.is_shared and snapshot.records.position() == self._position:
-            return self._index
-        caught = catch_up(self._index, self._feed, snapshot, self._position, latest=self._latest)
-        if caught.position.cursor < self._position.cursor:
+        index, position = self._start(snapshot)
+        caught = catch_up(index, self._feed, snapshot, position, latest=self._latest)
+        if caught.position.cursor < position.cursor:
             # Somebody has put an earlier database in place of the one that was followed.
             return self._rebuilt(snapshot)
-        if caught.position.cursor != self._position.cursor:
+        if caught.position.cursor != position.cursor:
             self._known = 0
         self._position = caught.position
         self._latest = caught.latest
@@ -193,7 +218,14 @@ class IndexSync:
             self._distrust_file()
         if caught.told >= _SAVE_AT_ONCE_RECORDS:
             self._save()
-        return self._index
+        return index
+
+    def _start(self, snapshot: Snapshot) -> tuple[Index, StorePosition]:
+        """The index, loaded where it is not in memory, and where it stands."""
+        if self._index is None or self._position is None:
+            self._index, self._position = self._load(snapshot)
+            self._latest = frozenset()
+        return self._index, self._position
 
     def _load(self, snapshot: Snapshot) -> tuple[Index, StorePosition]:
         here = snapshot.records.position()
@@ -246,17 +278,19 @@ def answer_together(ask: Callable[[list[SearchSnapshot]], AnswerT], *followers: 
 
 @contextlib.contextmanager
 def _read_together(followers: Sequence[IndexSync]) -> Iterator[list[SearchSnapshot]]:
-    """One snapshot, taken with the locks held, always in this order: no index is ever ahead of it. Nobody
-    waits for one that is being built."""
-    building = [follower for follower in followers if follower.is_building]
+    """One snapshot, taken with the locks held, always in this order: no index is ever ahead of it."""
     with contextlib.ExitStack() as opened:
         with contextlib.ExitStack() as held:
+            held_by_us = []
             for follower in followers:
-                if follower not in building:
-                    held.enter_context(follower.lock)
+                if follower.hold():
+                    held.callback(follower.lock.release)
+                    held_by_us.append(follower)
             snapshot = opened.enter_context(followers[0].store.snapshot())
             readings = [
-                follower.read_partly(snapshot) if follower in building else follower.read_with_index(snapshot)
+                follower.read_with_index(snapshot)
+                if follower in held_by_us
+                else follower.read_partly(snapshot)
                 for follower in followers
             ]
         yield readings

@@ -80,6 +80,9 @@ class QueryVector:
         return found
 
 
-def remark_on(query: str, asked: QueryVector, *, found_any: bool) -> str:
-    """Why an answer is what it is: a query of stop words or signs alone finds nothing by its words."""
-    return asked.remark if found_any or tokenize(query) else WORDLESS
+def remark_on(query: str, asked: QueryVector, *, found_any: bool, is_building: bool) -> str:
+    """Why an answer is what it is: a query of stop words or signs alone finds nothing by its words, and an
+    index that `is_building`, as its answer found out or before, does not know all."""
+    if not (found_any or tokenize(query)):
+        return WORDLESS
+    return BUILDING if is_building else asked.remark

@@ -247,9 +247,7 @@ def impacts_of(record: Record, *, wanted: tuple[str, ...] | None = None) -> Impa
         _, others = analysis.terms_among(metadata_text(record), wanted)
     summary = dict.fromkeys(terms, impact(1, length=length))
     if len(summary) < len(terms):
-        summary |= {
-            term: impact(count, length=length) for term, count in Counter(terms).items() if count > 1
-        }
+        summary |= {term: impact(count, length=length) for term, count in Counter(terms).items() if count > 1}
     return Impacts(summary=summary, metadata=dict.fromkeys(others, IMPACT_METADATA))
 
 
