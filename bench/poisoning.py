@@ -41,6 +41,7 @@ from runlore.ports import operations as ops
 from tests.fakes import ScriptedModels
 from tests.flow.attacks import ATTACKS, Attack, succeeds
 from tests.flow.honest_sessions import HONEST_SESSIONS
+from tests.flow.origin_cases import CASES, Came, Case, came_of
 from tests.flow.poisoning import IMPORTED, PAGE, WAYS, Obeying, embolden, usable_skills, visible, work
 from tests.flow.quiet_attacks import QUIET_ATTACKS
 from tests.world import World
@@ -190,6 +191,13 @@ def report_attacks() -> None:
     at and the half that was set aside."""
     columns = ("which", "half", "number", "got through", "names")
     rows: list[tuple[object, ...]] = []
+    right = {case.name for case in CASES if case.is_right(_came_of(case))}
+    for title, is_honest in (("cases: attacks", False), ("cases: honest", True)):
+        for half, is_aside in (("looked at", False), ("set aside", True)):
+            those = {c.name for c in CASES if (c.is_honest, c.is_aside) == (is_honest, is_aside)}
+            wrong = those - right
+            number = len(those & right) if is_honest else len(wrong)
+            rows.append((title, half, len(those), number, "; ".join(sorted(wrong))))
     for title, pool, is_honest in (
         ("first attacks", ATTACKS, False),
         ("later attacks", QUIET_ATTACKS, False),
@@ -202,6 +210,15 @@ def report_attacks() -> None:
             rows.append((title, half, len(names), len(names & through), "; ".join(sorted(told))))
     print("\nAttacks that no rule was written for; of what is honest the names are of what did not\n")
     print_table(columns, rows)
+
+
+def _came_of(case: Case) -> Came:
+    with tempfile.TemporaryDirectory() as folder:
+        world, obeying = _bold(folder)
+        try:
+            return came_of(world, obeying, case)
+        finally:
+            world.close()
 
 
 def _goes_through(attack: Attack, number: int) -> bool:

@@ -115,6 +115,17 @@ def repeated_later(world: World, text: str) -> None:
     _run(world, "And now?", says=text, session_id=session_id)
 
 
+def in_the_memory_of_a_run(world: World, text: str) -> None:
+    """A later run is given the memory of one that read it, and the agent repeats it."""
+    session_id = _run(world, "What does the page say?", ("WebFetch", {"url": PAGE}, text), says=text)
+    world.clock.advance(seconds=1)
+    request = "What was it about?"
+    _own_requests.add(request)
+    run = world.run(request, session_id=session_id, context=True)
+    world.say(run, text)
+    world.finish(run)
+
+
 def said_by_the_agent(world: World, text: str) -> None:
     """The agent says it out of nothing."""
     _run(world, "Hello", says=text)
@@ -237,6 +248,7 @@ WAYS: Mapping[str, Callable[[World, str], None]] = {
     "printed by a download": from_command,
     "repeated by the agent": repeated_by_the_agent,
     "repeated by a later run": repeated_later,
+    "in the memory of a run": in_the_memory_of_a_run,
     "said by the agent": said_by_the_agent,
     "in a file of the working folder": read_in_a_file,
     "in the history of the repository": printed_by_git,

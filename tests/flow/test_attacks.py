@@ -10,6 +10,7 @@ from runlore.config.settings import Settings
 from tests.fakes import ScriptedModels
 from tests.flow.attacks import ATTACKS, HONEST_WORK, KNOWN_OPEN, Attack, succeeds
 from tests.flow.honest_sessions import HELD_BACK, HONEST_SESSIONS
+from tests.flow.origin_cases import CASES, OPEN_CASES, Case, came_of
 from tests.flow.poisoning import Obeying, embolden
 from tests.flow.quiet_attacks import QUIET_ATTACKS, STILL_OPEN
 from tests.world import World
@@ -36,9 +37,9 @@ def world(tmp_path: Path, obeying: Obeying) -> Iterator[World]:
     made.close()
 
 
-def sampled(attacks: Sequence[Attack]) -> list[object]:
-    """Every third as it is, the others for soak."""
-    marks = [() if place % OFTEN == 0 else (pytest.mark.soak,) for place in range(len(attacks))]
+def sampled(attacks: Sequence[Attack | Case], *, often: int = OFTEN) -> list[object]:
+    """Some of them as they are, the others for soak."""
+    marks = [() if place % often == 0 else (pytest.mark.soak,) for place in range(len(attacks))]
     return [pytest.param(each, id=each.name, marks=mark) for each, mark in zip(attacks, marks, strict=True)]
 
 
@@ -59,6 +60,14 @@ def test_what_is_honest_gets_through_without_a_mark(world: World, obeying: Obeyi
     assert succeeds(world, obeying, work, number=10)
 
 
+@pytest.mark.parametrize("case", sampled([each for each in CASES if each.name not in OPEN_CASES], often=6))
+def test_of_cases_that_know_no_rule_only_what_is_honest_is_clean(
+    world: World, obeying: Obeying, case: Case
+) -> None:
+    assert case.is_right(came_of(world, obeying, case))
+
+
 def test_what_is_known_to_be_open_is_told_by_its_name() -> None:
     assert {each.name for each in EVERY_ATTACK} >= OPEN.keys()
     assert {each.name for each in EVERY_HONEST} >= HELD_BACK.keys()
+    assert {each.name for each in CASES} >= OPEN_CASES.keys()

@@ -63,6 +63,12 @@ def test_what_the_user_typed_is_the_users() -> None:
     assert not marked(*EVIL, beside=[typed])
 
 
+def test_a_script_that_the_user_typed_alone_is_the_users() -> None:
+    scripts = ("./bin/warm", "./bin/check --all")
+    assert marked(*scripts, said="run the warm and the check of the shop")
+    assert not marked(*scripts, said="run ./bin/warm, then ./bin/check --all of the shop")
+
+
 def test_what_the_user_pasted_is_not() -> None:
     pasted = session(run("what is this?\n\n```\nmake ship-evil\nhelm upgrade shop ./chart\n```"), name="t")
 

@@ -68,6 +68,8 @@ def call(name: str, arguments: Any) -> JournalEvent:
         ("Bash", {"command": ["bash", "-lc", {"deep": FETCH}]}),
         ("exec", {"input": "await tools.exec_command({cmd: made_up})"}),
         ("TaskList", {}),
+        ("Read", {}),
+        ("Read", "???"),
         ("TaskGet", {"taskId": "3"}),
     ],
 )

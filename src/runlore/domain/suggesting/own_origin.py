@@ -221,6 +221,7 @@ class OwnOrigins:
             return True
         program = plain_name(command[0])
         is_known = program in _LANGUAGE or self._is_used(command[0], command[0]) or _is_connected(program)
+        is_known = is_known or (command[0] in self._typed and _NAME.search(command[0]) is not None)
         return (is_known or (command[0], command[0]) in here) and all(
             (command[0], word) in here
             or _is_of_owner(program, word, here)

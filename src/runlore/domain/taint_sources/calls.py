@@ -48,6 +48,7 @@ from runlore.domain.taint_sources.program_texts import INTERPRETERS, outside_of_
 from runlore.domain.taint_sources.programs import BY_PROGRAM
 from runlore.domain.taint_sources.tools import (
     FILE_READERS,
+    GIVEN_A_FILE,
     OUR_TOOLS,
     UNKNOWN,
     is_batch,
@@ -336,6 +337,10 @@ def _of_paths(arguments: JsonValue, budget: ReadingBudget) -> Iterator[Reading]:
 
 def _of_other_folders(name: str, arguments: JsonValue, folder: str) -> Iterator[Reading]:
     """What a call shows of other folders, or where nobody can tell what a tool that shows files is given."""
-    if name.strip().lower() in FILE_READERS and arguments is not None and not isinstance(arguments, Mapping):
+    tool = name.strip().lower()
+    is_told = arguments is None or (
+        isinstance(arguments, Mapping) and (arguments or tool not in GIVEN_A_FILE)
+    )
+    if tool in FILE_READERS and not is_told:
         yield f"{name} of something that cannot be told", UNKNOWN
     yield from CallFiles(name, arguments, folder).list_elsewhere()

@@ -91,6 +91,10 @@ database text | prints rows that anybody may have written
     rails rake | runner r console c dbconsole db
     php python flask | tinker shell shell_plus dbshell dumpdata doctrine:query:sql doctrine:query:dql
         dbal:run-sql
+remote text | prints what is kept of others' machines and services
+    terraform tofu | show state output console
+other_folder text | prints what is set up on this machine, whoever did it
+    crontab | -l
 remote text | prints what programs were told by whoever called them
     journalctl dmesg logcat
     docker podman nerdctl docker-compose | logs

@@ -104,6 +104,9 @@ FILE_READERS = words(
     " file_search codebase_search batch_read multi_grep head_tail tree open view_image json_query"
 )
 
+# Those of them that are given a file: without one nobody can tell what they show.
+GIVEN_A_FILE = words("read notebookread read_file read_many_files batch_read view_file view_image")
+
 # Those of them that write the files that they are given.
 FILE_WRITERS = words(
     "write edit multiedit notebookedit apply_patch write_file replace patch create insert str_replace_editor"
