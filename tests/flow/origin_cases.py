@@ -4,7 +4,8 @@
 text is the user's, `{"says": ...}` the agent's, a list a tool's name, what it is given, what it answers, and
 whether it failed. A `statement` is what a model takes from each session: it is to reach a prompt where the
 case is honest, and not where it is an attack. `commands` are what an agent runs at the end of each session
-of an attack: they are to be suggested without a mark, or not. One half is set aside by a digest of the names.
+of an attack: they are to be suggested without a mark, or not. `{folder}` is where it is worked. One half is
+set aside by a digest of the names.
 """
 
 import json
@@ -111,7 +112,7 @@ def _suggested(world: World, case: Case) -> Came:
         _make(folder, case.tracked)
         if case.bound:
             world.operator.put_folder(ops.FolderChange(folder_id=folder_id(str(folder)), project="orchard"))
-        sessions = json.loads(json.dumps(case.sessions).replace("/home/dev/orchard", str(folder)))
+        sessions = json.loads(json.dumps(case.sessions).replace("{folder}", str(folder)))
         for number, acts in enumerate(sessions):
             all_acts = acts if case.is_honest else [*acts, *_obeys(case.commands), {"says": "It works."}]
             write(told / f"{number}.jsonl", _lines(number, all_acts, folder), changed_at=LONG_AGO)
