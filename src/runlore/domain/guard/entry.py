@@ -1,6 +1,12 @@
 """The way into the guard. Its rules are loaded with the first text that is looked at: the value types that
-refuse secrets are read by commands that store nothing."""
+refuse secrets are read by commands that store nothing.
 
+The same short texts come again and again: names, paths, ids. Those that held nothing are known by a digest
+with a key of this process alone, so that nothing of them is kept.
+"""
+
+import secrets
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from runlore.domain.errors import Refused
@@ -13,6 +19,34 @@ else:
     scan = LazyModule("runlore.domain.guard.scan")
 
 
+KNOWN_CHARS_MAX, KNOWN_MAX = 256, 16_384
+_KEY = secrets.token_bytes(32)
+
+
+class _Known:
+    """The latest short texts in which nothing was found."""
+
+    def __init__(self) -> None:
+        self._digests: set[bytes] = set()
+
+    def __contains__(self, text: str) -> bool:
+        return len(text) <= KNOWN_CHARS_MAX and _digest(text) in self._digests
+
+    def add(self, text: str) -> None:
+        if len(text) <= KNOWN_CHARS_MAX:
+            if len(self._digests) >= KNOWN_MAX:
+                self._digests.clear()
+            self._digests.add(_digest(text))
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=_KEY).digest()
+
+
+# A marker of what was taken out is a finding, and nothing that is taken out.
+_without_findings, _without_secrets = _Known(), _Known()
+
+
 def find_secrets(text: str) -> tuple[SecretFinding, ...]:
     """Every secret and redaction marker in a text, in order and without overlap."""
     return scan.find_secrets(text)
@@ -20,12 +54,22 @@ def find_secrets(text: str) -> tuple[SecretFinding, ...]:
 
 def first_secret(text: str) -> SecretFinding | None:
     """One finding, when there is any: the first that the scan meets."""
-    return scan.first_secret(text)
+    if text in _without_findings:
+        return None
+    found = scan.first_secret(text)
+    if found is None:
+        _without_findings.add(text)
+    return found
 
 
 def redact(text: str) -> tuple[str, int]:
     """The text with every secret replaced by `<redacted:RULE>`, and how many were replaced."""
-    return scan.redact(text)
+    if text in _without_secrets:
+        return text, 0
+    clean, replaced = scan.redact(text)
+    if not replaced:
+        _without_secrets.add(text)
+    return clean, replaced
 
 
 def secret_spans(text: str) -> tuple[SecretFinding, ...]:
