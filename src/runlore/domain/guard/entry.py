@@ -1,11 +1,10 @@
 """The way into the guard. Its rules are loaded with the first text that is looked at: the value types that
 refuse secrets are read by commands that store nothing.
 
-The same short texts come again and again: names, paths, ids. Those that held nothing are known by a digest
-with a key of this process alone, so that nothing of them is kept.
+The same short texts come again and again: names, paths, ids. Those in which nothing was found are known by a
+digest, so that no text is kept.
 """
 
-import secrets
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,6 @@ else:
 
 
 KNOWN_CHARS_MAX, KNOWN_MAX = 256, 16_384
-_KEY = secrets.token_bytes(32)
 
 
 class _Known:
@@ -40,7 +38,7 @@ class _Known:
 
 
 def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=_KEY).digest()
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
 
 
 # A marker of what was taken out is a finding, and nothing that is taken out.
