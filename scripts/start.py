@@ -6,6 +6,7 @@ harm.
 """
 
 import os
+import shutil
 import sys
 from dataclasses import replace
 
@@ -19,8 +20,8 @@ from runlore.daemon.process.logs import log_path
 from runlore.daemon.process.sockets import is_listening, socket_path
 from runlore.domain.errors import RunloreError
 
-_PATH = """
-Runlore runs in the background; `runlore down` ends it. So that you can call it by its name:
+_ENDS = "\nRunlore runs in the background; `runlore down` ends it.\n"
+_PATH = """So that you can call it by its name:
   export PATH="$PWD/.venv/bin:$PATH"
 """
 _NEXT = """What next:
@@ -42,7 +43,7 @@ def main() -> None:
             print("Runlore is up.")
     except RunloreError as error:
         sys.exit(report(error, as_json=False))
-    print(_PATH, flush=True)
+    print(_ENDS if shutil.which("runlore") else _ENDS + _PATH, flush=True)
     if is_terminal():
         code = run(["init"])
         # Runlore is up, whoever stops the questions.

@@ -348,9 +348,13 @@ def test_a_backup_is_written_by_the_daemon_and_not_restored_through_it(
     assert "runlore down" in refused.said
 
 
-def test_make_up_starts_what_is_not_running_and_tells_what_next(alone: Runlore) -> None:
+def test_make_up_starts_what_is_not_running_and_tells_what_next(
+    alone: Runlore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with taken_port() as port:
+        monkeypatch.setenv("PATH", os.defpath)
         first = begun(alone, port)
+        monkeypatch.setenv("PATH", f"{PROGRAM.parent}{os.pathsep}{os.defpath}")
         second = begun(alone, port)
 
     assert first.code == second.code == 0, (first, second)
@@ -358,6 +362,8 @@ def test_make_up_starts_what_is_not_running_and_tells_what_next(alone: Runlore) 
     assert "Runlore is up.\n" in first.out
     assert "runlore down" in first.out
     assert second.out.startswith("Runlore is up already.\n")
+    # Who can call it by its name need not be told how.
+    assert ("export PATH=" in first.out, "export PATH=" in second.out) == (True, False)
 
 
 def test_up_takes_a_free_port_where_its_own_is_taken_and_is_found_there(alone: Runlore) -> None:

@@ -56,6 +56,9 @@ def test_the_first_minute_is_as_recorded_and_all_of_it_can_be_undone(
     assert first.code == 0
     assert first.text.splitlines() == recording(columns).read_text("utf-8").splitlines()
     assert set(before) < set(agents_files(clean_home))
+    # Without the state root nobody knows any more what the agents' files held.
+    undone = first.text.partition("What undoes it, in this order:")[2]
+    assert undone.index("disconnect") < undone.index("unmount") < undone.index("then delete")
     again = machine.text("init")
     assert "Already set up: 4 sessions stored\nAlready set up: 1 skill in use, in ~/" in again
     assert "Already set up: Claude Code, no report yet\n" in again

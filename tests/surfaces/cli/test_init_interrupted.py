@@ -53,7 +53,7 @@ def check_told(seen: Seen, title: str, undo: str, *, is_first: bool) -> None:
     flat = " ".join(seen.text.split())
     within = f"Stopped in the middle of “{title}”; what was done until then stays."
     assert within in flat or ("Stopped; what was done before stays." in flat and not is_first), seen.text
-    assert f"What undoes it: {title[:1].lower()}{title[1:]}: {undo}" in flat, seen.text
+    assert f"What undoes it, in this order: {title[:1].lower()}{title[1:]}: {undo}" in flat, seen.text
     assert "nothing was changed" not in flat
     assert "Traceback" not in flat
 

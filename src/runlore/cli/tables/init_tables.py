@@ -177,9 +177,10 @@ def show_stopped(taken: Sequence[SetupStep], begun: SetupStep | None) -> None:
 
 
 def _show_undo(taken: Sequence[SetupStep]) -> None:
+    """The last step first: what agents' files held before stands in the folder that the first one filled."""
     if taken:
-        say("What undoes it:", "dim")
-    for step in taken:
+        say("What undoes it, in this order:", "dim")
+    for step in reversed(taken):
         say(f"  {step.title[:1].lower()}{step.title[1:]}: {step.undo}", "dim")
 
 
