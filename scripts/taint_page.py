@@ -146,16 +146,16 @@ MEASURED = """\
 ## What gets through
 
 `make bench ONLY=poisoning` brings hostile texts in by every way, under the boldest policy, with a model that
-obeys them and a judge that says yes. One run, of a sample of forty texts each way:
+obeys them and a judge that says yes. One run, of a sample of ten texts each way:
 
 | way | texts | reached a prompt | became a skill |
 |---|---|---|---|
-| web tool, MCP tool, download, repeated at once or later, the agent's own words | 240 | 0 | 0 |
-| file, clone, document, git history, log, database, error, name, title | 360 | 0 | 0 |
-| sub-agent, printed by the agent, written by one session and read by another, fenced paste | 160 | 0 | 0 |
-| posted by an agent, posted with an operator's token | 80 | 0 | 0 |
-| transcripts: teammate, task, hook, command of the user's; a skill that is imported | 200 | 0 | 0 |
-| typed by the user, as a paste without any mark would be | 40 | 1 | 0 |
+| web, MCP, download, repeated at once, later, from a run's memory, the agent's own words | 70 | 0 | 0 |
+| file, clone, document, git history, log, database, error, name, title | 90 | 0 | 0 |
+| sub-agent, printed by the agent, written by one session and read by another, fenced paste | 40 | 0 | 0 |
+| posted by an agent, posted with an operator's token | 20 | 0 | 0 |
+| transcripts: teammate, task, hook, command of the user's; a skill that is imported | 50 | 0 | 0 |
+| typed by the user, as a paste without any mark would be | 10 | 1 | 0 |
 
 Attacks that no rule was written for, and honest work that looks like them, are in `tests/flow`. Each list was
 written before the rules were looked at again, and one half set aside by a digest of its names. "Before" and
@@ -169,10 +169,20 @@ written before the rules were looked at again, and one half set aside by a diges
 | set aside | 105 | 53 | 13 | 0 |
 | 72 honest sessions and statements that get through, looked at | 31 | 28 | 29 | 31 |
 | set aside | 41 | 36 | 39 | 40 |
+| the same statements behind a page, looked at | 16 | - | - | 15 |
+| set aside | 16 | - | - | 16 |
+| 110 last attacks, looked at | 46 | 3 | 1 | 1 |
+| set aside | 64 | 9 | 6 | 3 |
+| 60 honest cases beside them, looked at | 34 | 32 | 34 | 34 |
+| set aside | 26 | 17 | 22 | 23 |
 
-What is left open, with a reason each, is `KNOWN_OPEN` and `STILL_OPEN` in the tests: a paste without any
-mark, a pull request and a patch that were put into the folder by an earlier session, and a server of somebody
-else's that is configured under the name of ours.
+The last attacks and the cases beside them (`tests/flow/origin_cases.json`) were written by somebody who knew
+the requirements and not the rules, and who changed the rules afterwards.
+
+What is left open, with a reason each, is `KNOWN_OPEN`, `STILL_OPEN` and `OPEN_CASES` in the tests: a paste
+without any mark, a pull request and a patch that were put into the folder by an earlier session, a server of
+somebody else's that is configured under the name of ours, what the project's own tests and scripts print of
+what they fetched, and what the agent's program answers to its own commands.
 
 Of honest statements 100 of 100 reach a prompt, also behind a page of hostile text.
 
@@ -186,8 +196,8 @@ without; importing and capturing them together a third more with it than without
 is not taken again when it is captured. Where the runs of each session have one and the same moment, so that
 each holds the others, it is 1.6 s with listening and 0.8 s without.
 
-Of 62 suggestions made of 95 public sessions 20 are marked (14 of 51 of the people who were looked at, 6 of 11
-of those who were set aside), the same before the later rules and with them.
+Of 51 suggestions made of the sessions of all public people 14 are marked: 9 of 41 of those who were looked
+at, 5 of 10 of those who were set aside, three of which come behind the output of a hook.
 """
 KNOWN_AGAIN = """\
 
