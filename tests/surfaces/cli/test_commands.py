@@ -108,8 +108,9 @@ BELOW = {
     *("runlore.daemon.process.logs", "runlore.daemon.process.daemon_lock"),
     # Which agents are connected and whom they speak for, and what was learned meanwhile.
     *("runlore.daemon.agents_folder", "runlore.daemon.notifications", "runlore.daemon.process.personas"),
-    # A page is written whole or not at all.
+    # A page is written whole or not at all, and a pipe in the place of a file holds nobody up.
     "runlore.atomic_write",
+    "runlore.regular_file",
     # Transcripts are read on the machine that the command runs on.
     "runlore.daemon.clock",
     *(
