@@ -240,8 +240,7 @@ def _learn_steps(_call: Invocation, state: MachineState) -> Iterator[SetupStep]:
             title="Store what was read",
             question="Store it?" if state.teaches else "Read them?" if state.unread else "Go on?",
             command="runlore learn",
-            undo=f"`runlore down`, then delete {short_path(state.state_root)}; your agents' own files are"
-            " not touched",
+            undo=f"`runlore down`, then delete {short_path(state.state_root)}; your agents' files stay",
             preview=init_tables.learn_preview(state),
             act=partial(_store_quietly, sources=state.unread),
         )
