@@ -123,5 +123,7 @@ def test_a_note_is_kept_for_the_run_alone_and_once(world: World) -> None:
 
 @pytest.mark.req("TNT-1")
 def test_no_tool_of_runlores_own_counts_as_unknown() -> None:
-    found = {name: outside_of_call(name, {}, place=WorkPlace(is_ours=True)) for name in TOOLS}
+    # A reader that names no file shows nobody knows what.
+    given = {"path": "README.md"}
+    found = {name: outside_of_call(name, given, place=WorkPlace(is_ours=True)) for name in TOOLS}
     assert found == dict.fromkeys(TOOLS, ())
