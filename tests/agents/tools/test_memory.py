@@ -124,6 +124,6 @@ def test_a_note_is_kept_for_the_run_alone_and_once(world: World) -> None:
 @pytest.mark.req("TNT-1")
 def test_no_tool_of_runlores_own_counts_as_unknown() -> None:
     # A reader that names no file shows nobody knows what.
-    given = {"path": "README.md"}
-    found = {name: outside_of_call(name, given, place=WorkPlace(is_ours=True)) for name in TOOLS}
+    given = {name: {"path": "README.md"} if name.endswith("_file") else {} for name in TOOLS}
+    found = {name: outside_of_call(name, given[name], place=WorkPlace(is_ours=True)) for name in TOOLS}
     assert found == dict.fromkeys(TOOLS, ())
