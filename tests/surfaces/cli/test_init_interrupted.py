@@ -1,5 +1,6 @@
 """Ctrl-C anywhere in a step of `runlore init`: what was begun is told, and what it says undoes it."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -133,6 +134,26 @@ def test_what_a_step_has_written_until_then_is_taken_back_by_what_it_says(
     take_back(machine, step, undo)
     assert agents_files(clean_home) == before
     assert step in steps(machine)
+
+
+def test_the_document_tells_which_step_was_stopped_and_what_undoes_it(machine: Runlore) -> None:
+    machine.serve()
+    environment = {**os.environ, **machine.environment}
+    program, told = "tests.surfaces.cli.interrupted", Path(f"{machine.home.parent}.calls")
+    words = ("init", "--yes", "--json")
+    whole = forked.run(program, str(told), "0", "0", *words, env=environment)
+    assert (whole.returncode, json.loads(whole.stdout)["steps"][-1]["is"]) == (0, "done")
+    machine.json("disconnect", "claude-code")
+    forked.run(program, str(told), "0", "0", *words, env=environment)
+    machine.json("disconnect", "claude-code")
+
+    # What is left of it is to connect the agent, which most of its calls are for.
+    calls = int(told.read_text())
+    stopped = forked.run(program, str(told), "0", str(calls * 3 // 4), *words, env=environment)
+
+    step = json.loads(stopped.stdout)["steps"][-1]
+    assert (stopped.returncode, step["step"], step["is"]) == (130, "connect claude-code", "stopped")
+    assert step["undo"] == "`runlore disconnect claude-code`"
 
 
 @pytest.mark.req("SUR-10")
