@@ -73,7 +73,7 @@ NEXT_AFTER_SPACE = frozenset(b"=:\"'`<>|?!+.-([*sS\\@{ \t")
 HYPHEN = 0x2D
 PROSE_STARTS = words_in(
     "is was are to for of on equals as in at -> ist lautet est es è é jest är er это от для de du del für"
-    " för voor → – —"
+    " för voor van von vom del della do da dos na no zu zum pour para per till → – —"
 )
 COPULA = (
     rb"(?:is|was|are|equals|to|as|->|ist|lautet|est|es|\xe8|\xe9|jest|\xe4r|er"
@@ -111,7 +111,7 @@ ALTERNATIVES = {
         CLOSER
         + rb"(?:[ \t](?:for|of|on|in|at|d[eoau]|de[ls]|della|v[oa]n|vom|zu|zum|f\xfcr|pour|para|per|till?|na)"
         rb"[ \t][\w.@/' -]{1,40}?|[ \t]{0,2}\([^)\n]{1,40}\))?"
-        rb"(?:[ \t]{1,2}" + COPULA + rb"|[ \t]?[:=][ \t]{1,2}|\xff{1,4})"
+        rb"(?:[ \t]{1,2}" + COPULA + rb"|[ \t]?[:=][ \t]{1,2}|\xff{1,4}[ \t]{0,2})"
     ),
     Join.SPACE: rb"[ \t]{1,4}(?:--?[a-z][a-z-]{0,16}[ \t]{1,4}|\d[ \t]{1,2})?",
 }
@@ -308,7 +308,7 @@ def _speaks_for_itself(text: str, promise: Promise) -> bool:
 def _is_closed(data: bytes, value: Value) -> bool:
     """Whether a value ends the way its join demands: an element with a tag, a cell with a bar."""
     if value.join is Join.ELEMENT:
-        return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip(b" \t\r\n!?*").startswith(b"</")
+        return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip(b" \t\r\n!?*}").startswith(b"</")
     if value.join is Join.CELL:
         return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip(b" \t*`").startswith(b"|")
     return value.quoted or value.join not in {Join.ARGUMENT, Join.CALL, Join.WRAPPED}

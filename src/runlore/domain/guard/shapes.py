@@ -105,6 +105,15 @@ THINGS = words_in("""
     inv sub
 """)
 """Words in the prefix of an id."""
+KEYED_CHARS_MIN = 32
+KEYED_PREFIX_CHARS_MAX = 6
+KEYED_ENDINGS = ("pat", "pak", "uat", "cat", "kat", "at", "sk", "pk", "ak", "tk", "ks", "key", "tkn")
+NOT_KEYED = words_in("""
+    cat chat stat flat format task desk disk mask risk ask what that float beat heat seat treat bat hat mat
+    rat repeat tasks blocks books hooks links marks masks risks disks docks locks works monkey hotkey turkey
+    break leak peak weak speak week pkey
+""")
+"""How the prefix of a token ends that nobody has told us of, and words that end so too."""
 PREFIX_ENDINGS = ("apikey", "accesskey", "secretkey", "privatekey", "authkey", "token", "secret")
 PLACE_PREFIXES = words_in("test prod production sandbox sbx staging stg dev development preview")
 """Words that say where something is used: it may be a digest as well, and so may what a "key" leads to."""
@@ -190,7 +199,8 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
             continue
         is_short = len(prefix) <= 2 and all(map(_is_prefix_word, prefix)) and THINGS.isdisjoint(prefix)
         is_long = len(body) >= UNNAMED_CHARS_MIN and _has_all_kinds(body)
-        if (is_named or (is_short and is_long)) and is_strong(body) and not is_masked(piece):
+        is_keyed = is_short and len(body) >= KEYED_CHARS_MIN and _ends_as_token(prefix[-1].lower())
+        if (is_named or is_keyed or (is_short and is_long)) and is_strong(body) and not is_masked(piece):
             at = start + run.index(piece)
             # A name with a digest in it, of a page or a file, has the same form.
             behind = data[at + len(piece) : at + len(piece) + EXTENSION_CHARS_MAX + 2]
@@ -213,6 +223,12 @@ def _split_prefix(parts: list[str]) -> tuple[list[str], str]:
 
 def _is_prefix_word(part: str) -> bool:
     return len(part) <= PREFIX_CHARS_MAX and part.isalpha() and _has_one_case(part)
+
+
+def _ends_as_token(word: str) -> bool:
+    """Whether the word in front of a token is a provider's letters and what the token is: a key, an access
+    token, a personal one."""
+    return len(word) <= KEYED_PREFIX_CHARS_MAX and word.endswith(KEYED_ENDINGS) and word not in NOT_KEYED
 
 
 def _speaks_of_credential(prefix: list[str], body: str) -> bool:

@@ -13,7 +13,15 @@ from functools import partial
 from runlore.domain.guard.finding import REDACTION_MARKER, SecretFinding
 from runlore.domain.guard.patterns import BytesMatch, compile_pattern
 from runlore.domain.guard.shapes import is_strong
-from runlore.domain.guard.values import is_made_up, is_mixed, is_password, is_picked, is_token, looks_random
+from runlore.domain.guard.values import (
+    is_made_up,
+    is_mixed,
+    is_password,
+    is_picked,
+    is_token,
+    is_uuid,
+    looks_random,
+)
 from runlore.domain.guard.view import View
 from runlore.domain.guard.vocabulary import CREDENTIAL_NOUNS, is_placeholder
 
@@ -35,7 +43,7 @@ BELOW_HEAD = rb"[ \t]*(?:\n|\r|\\[nr])(?:\s|\\[nr])*[^\s\\-][^-]{10}"
 PUTTY = rb"Private-Lines:\s*\d+\s+[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\s]*"
 SIGNED = rb"(eyJ[\w=+/-]{8,})\.ey[A-Z][\w=+/-]{8,}(?:\.[\w=+/-]*)?"
 USERINFO = rb"://(?:[^\s/:@?#\"'<>`]{0,128}:([^\s/@\"'<>`]{1,256})|[A-Za-z0-9_-]{20,255})@[\w\[%{$-]"
-HOST = rb"(?://)?[\w.-]{1,128}(?:\(|:\d{2,5}\b)"
+HOST = rb"(?://)?[\w.-]{1,128}(?:\(|:\d{2,5}\b)|\d{1,3}(?:\.\d{1,3}){3}(?:[^\w.-]|\.?$)"
 BARE_USERINFO = rb"(?:^|[\s\"'`=(,:])[\w.-]{1,64}[:/]([^\s:/@\"'`]{6,128})$"
 VALUE = rb"(\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"']{1,256})"
 USER_OPTION = (
@@ -49,11 +57,17 @@ LINE_CHARS_MAX = 160
 HOST_CHARS_MAX = 64
 
 SEED_DIGITS_MIN = 2
+DRAWN_CHARS_MIN = 20
 
 
 def has_digits(value: str) -> bool:
     """Whether groups of letters have digits among them, which words do not."""
     return sum(map(str.isdigit, value)) >= SEED_DIGITS_MIN
+
+
+def is_drawn(value: str) -> bool:
+    """Whether a value was drawn at random and is no id: neither a UUID nor an id of a document."""
+    return is_token(value) and len(value) >= DRAWN_CHARS_MIN and not is_uuid(value)
 
 
 COMMANDS = (
@@ -69,6 +83,44 @@ COMMANDS = (
 """Programs, and the option behind which they take a password."""
 PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     ("command-password", "net use", rb"net use(?:[ \t]+\S{1,128}){1,2}[ \t]+VALUE[ \t]+/user:", is_password),
+    ("command-password", "net use", rb"net use[^\n]{1,160}?[ \t]/user:\S{1,128}[ \t]+VALUE", is_picked),
+    (
+        "command-password",
+        "radius|tacacs",
+        rb"(?:radius|tacacs)[^\n]{0,80}(?:\n[ \t][^\n]{0,80}){0,3}?\s(?:key|secret)[ \t]+(?:\d[ \t]+)?VALUE",
+        is_mixed,
+    ),
+    ("command-password", " enc ", rb" enc[ \t]+([A-Za-z0-9+/]{16,500}={0,2})", is_strong),
+    (
+        "command-password",
+        "option key|wireless.|option password|option psk",
+        rb"(?:option (?:key|password|psk)[ \t]+|wireless\.[^\s=]{1,60}\.key=)VALUE",
+        is_password,
+    ),
+    ("command-password", "rootpw", rb"rootpw(?:[ \t]+--?[a-z]+){0,3}[ \t]+VALUE", is_password),
+    ("command-password", "bundle config", rb"bundle config[^\n:]{0,120} [\w.@-]{1,64}:VALUE", is_mixed),
+    ("command-password", "]:587|]:465|]:25", rb"\]:\d{2,5}[ \t]+[^\s:]{1,64}:VALUE", is_password),
+    (
+        "command-password",
+        "sqlplus |sqlldr |expdp |impdp |rman target ",
+        rb"[a-z]{4,7} (?:target )?(?:-\S{1,12} ){0,3}[\w$#]{1,64}/VALUE(?:@\S{0,200})?",
+        is_mixed,
+    ),
+    (
+        "config-password",
+        "[admins]|[users]|[passwords]|[credentials]|[accounts]",
+        rb"\[[a-z]{5,12}\][ \t\r]*\n(?:[;#][^\n]{0,80}\n){0,3}[\w.@-]{1,64}[ \t]?=[ \t]?VALUE",
+        is_mixed,
+    ),
+    ("config-password", "$user", rb"\$user\d{1,3}\$[ \t]?=[ \t]?VALUE", is_mixed),
+    ("private-key", "accounts", rb"accounts[\"']?[ \t]?[:=][ \t]?\[\s{0,24}[\"']?(?:0x)?([0-9a-f]{64})\b", is_strong),
+    ("path-token", "/api/", rb"/api/(?:v\d/)?([\w-]{20,100})(?:[/?\s\"'`]|$)", is_drawn),
+    (
+        "call-token",
+        "client(|search(|sdk(|.init(|configure(|setup(",
+        rb"[a-z.]{1,24}\(\s{0,8}[\"'][\w@.-]{4,64}[\"'],\s{0,8}QUOTED[,)\s]",
+        is_drawn,
+    ),
     ("command-password", " pass:", rb" pass:VALUE", is_mixed),
     ("command-password", "net user", rb"net user[ \t]+[\w.-]{1,64}[ \t]+VALUE", is_picked),
     (
@@ -178,19 +230,21 @@ PGPASS = (
 )
 PIPED = (
     rb"(?:echo|printf) +(?:-[a-zA-Z]+ +)?VALUE *\|[^|\n]{0,80}(?:sudo -S|-stdin|chpasswd|--with-token"
-    rb"|--passphrase-fd|cryptsetup|secret (?:put|set))"
+    rb"|--passphrase-fd|cryptsetup|secret (?:put|set|create))"
 )
 MADE_SECURE = rb"QUOTED *\| *(?i:convertto-securestring)"
 TOLD = rb"[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?i:as|is) (?i:the |my |our )?(?i:password)"
+CHAP = rb"^[\"']?[\w.@*-]{1,64}[\"']?[ \t]+[\"']?(?:\*|[\w.-]{1,40})[\"']?[ \t]+VALUE[ \t]+(?:\*|[\d.:/]{3,40})"
 LINES: tuple[tuple[str, bytes, Callable[[str], bool]], ...] = (
     (":5432:|:*:|:6432:", PGPASS, is_made_up),
     (" as password| as the password| is the password| is my password| is our password", TOLD, is_made_up),
     (
-        "sudo -s|-stdin|chpasswd|--with-token|--passphrase-fd|cryptsetup|secret put|secret set",
+        "sudo -s|-stdin|chpasswd|--with-token|--passphrase-fd|cryptsetup|secret put|secret set|secret create",
         PIPED,
         is_password,
     ),
     ("convertto-securestring", MADE_SECURE, is_password),
+    ("l2tpd|pptpd|pppd| chap ", CHAP, is_mixed),
 )
 """The same for what is read from the beginning of its line."""
 MANIFEST_HEAD = rb"\n([ \t]*)(?:data|stringData):[ \t\r]*\n"
@@ -300,6 +354,9 @@ def find_user_option(view: View, start: int, end: int) -> SecretFinding | None:
     joint = compile_pattern(JOINED_TO_USER).search(given.encode("latin-1", "replace"))
     password = given[joint.end() :] if joint else ""
     is_sent = view.lower.rfind("curl", max(0, start - COMMAND_CHARS_MAX), start) >= 0
+    if joint and is_drawn(given[: joint.start()]):
+        # The name is the token, and what stands behind it says nothing.
+        password = given
     if joint and (is_password(password or given) if is_sent else is_picked(password) and "/" not in password):
         return SecretFinding("command-password", match.start(1), match.end(1))
     begin, stop = line_around(view.data, start, end)

@@ -35,7 +35,10 @@ DIGITS_MIN = 12
 BITS_MIN = 2.75
 DIGITS_BITS_MIN = 2.0
 LETTERS_MIN = 16
-"""How long a value without any digit has to be: shorter ones are mostly names such as WebAuthn."""
+FEW_LETTERS_MIN = 10
+FEW_LETTERS_SCORE_MIN = 0.8
+"""How long a value without any digit has to be: shorter ones are mostly names such as WebAuthn, unless next
+to nothing of them is a word."""
 PART = re.compile(r"[^\W_]+")
 PAIR = re.compile(r"(?=([^\W\d_]{2}))")
 # A capital before a small letter begins a word, in camel case as in a sentence.
@@ -54,7 +57,7 @@ def looks_random(value: str, chars_min: int) -> bool:
     if value.isdigit():
         return len(value) >= DIGITS_MIN
     if len(value) < LETTERS_MIN and not any(char.isdigit() for char in value):
-        return False
+        return len(value) >= FEW_LETTERS_MIN and value.isalpha() and _score(value) >= FEW_LETTERS_SCORE_MIN
     return random_chars(value) >= chars_min
 
 
@@ -112,8 +115,12 @@ def _is_random_part(part: str) -> bool:
         return False
     if len(part) >= 8 and HEX.issuperset(part) and not part.isalpha():
         return True
-    changes = len(CHANGE.findall(part)) / (len(part) - 1)
-    return changes + (1 - wordlike_share(part)) >= RANDOM_SCORE_MIN
+    return _score(part) >= RANDOM_SCORE_MIN
+
+
+def _score(part: str) -> float:
+    """How random letters and digits look: how often their kind changes, and how few pairs words have."""
+    return len(CHANGE.findall(part)) / (len(part) - 1) + 1 - wordlike_share(part)
 
 
 VALUE_CHARS_MAX = 512
@@ -323,7 +330,9 @@ def _has_mixed_letters(text: str) -> bool:
     text = text[:READ_CHARS_MAX]
     if is_technical(text) or not any(char.isalpha() for char in text):
         return False
-    return any(char.isdigit() for char in text) or not SIGNS.isdisjoint(text)
+    if any(char.isdigit() for char in text) or not SIGNS.isdisjoint(text):
+        return True
+    return text.isalpha() and looks_random(text, FEW_LETTERS_MIN)
 
 
 def _has_signs(value: Value) -> bool:

@@ -43,7 +43,7 @@ def promise_of(words: tuple[str, ...], context: tuple[str, ...] = ()) -> Promise
     is_about = _is_about(words[at + 1 :]) and words[at:] not in SECRET_IDS
     if is_about or not UNREAL.isdisjoint(before) or not PLACES.isdisjoint(words[:at]):
         return Promise.NOTHING
-    if promises[at] is not Promise.PASSWORD and not PUBLIC.isdisjoint(before):
+    if promises[at] is not Promise.PASSWORD and words[at] not in SALTS and not PUBLIC.isdisjoint(before):
         return Promise.NOTHING
     return Promise.EXPLICIT if _is_qualified(words[at], before) else promises[at]
 
@@ -109,6 +109,8 @@ PASSWORDS = words_in("""
     密码 密碼 口令 暗証番号 パスワード 비밀번호
 """)
 SECRETS = words_in("secret secrets secrete credential credentials cred creds salt seed")
+SALTS = words_in("salt salts")
+"""What is secret also where it is a hash's."""
 TOKENS = words_in("token tokens pat jwt bearer")
 AUTHS = words_in("auth authorization")
 KEYS = words_in("key keys schlüssel schluessel sleutel clé clave chiave chave klucz ключ 密钥 キー")
