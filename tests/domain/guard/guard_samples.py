@@ -102,6 +102,7 @@ SHAPES: tuple[tuple[str, str], ...] = (
     ("cloudflare-key", "v1.0-{hex:24}-{hex:146}"),
     ("contentful-token", "CFPAT-{word:43}"),
     ("databricks-token", "dapi{hex:32}"),
+    ("datastax-token", "AstraCS:{alnum:24}:{hex:64}"),
     ("defined-networking-key", "dnkey-{word:26}-{word:52}"),
     ("digitalocean-token", "dop_v1_{hex:64}"),
     ("discord-token", "M{alnum:23}.{alnum:6}.{alnum:27}"),
@@ -293,6 +294,7 @@ SHAPES: tuple[tuple[str, str], ...] = (
     ("prefixed-token", "wandb_v1_{word:60}"),
     ("prefixed-token", "xau_{alnum:43}"),
     ("xendit-key", "xnd_production_{alnum:50}"),
+    ("woocommerce-key", "cs_{hex:40}"),
     ("zuplo-key", "zpka_{lower:32}_{hex:8}"),
 )
 """At least one form for every rule of the table of shapes."""

@@ -56,9 +56,12 @@ CHARS_A_STEP_OF_VALUE = 8
 """What it costs to look at a name, to judge a value, and to read a name and a value."""
 RUNS = bytes(byte if byte not in b"\"'`=:,;<>(){}[]|" else 32 for byte in range(256))
 SETTERS = ("setenv ", "env ", "set ", "setx ", "arg ", " -gx ", " -x ")
+LOGINS = words_in("ftp db database smtp mail email wifi router server login sudo root admin api user app ssh")
+"""What has a password: behind one of these words "pass" is no verb."""
 BLOB_CHARS_MIN = 20
 BARE_CHARS_MIN = 6
 BARE_TOKEN_CHARS_MIN = 20
+SETTING_ENDS = frozenset({b"_key", b"-key", b".key"})
 FINGERPRINT_CHARS = 40
 # Names that differ in a number promise the same.
 SAME_DIGIT = str.maketrans("123456789", "0" * 9)
@@ -168,10 +171,9 @@ def _find_given(view: View, begin: int, stop: int) -> SecretFinding | None:
         return None
     identifier = view.text[begin:stop]
     view.effort.left -= len(identifier) // CHARS_A_STEP_OF_NAME
-    name = _read_name(
-        (identifier.lower() if view.data[begin - 1 : begin] == b"<" else identifier).translate(SAME_DIGIT),
-        _words_before(view.lower, begin),
-    )
+    name = _read_name(identifier.translate(SAME_DIGIT), _words_before(view.lower, begin))
+    if name.promise is Promise.NOTHING and view.data[begin - 1 : begin] == b"<":
+        name = _read_name(identifier.lower().translate(SAME_DIGIT), ())
     if name.promise is Promise.NOTHING or (
         name.promise <= Promise.KEY and not _has_run(view.data, begin, stop)
     ):
@@ -251,7 +253,7 @@ def _read_name(identifier: str, before: tuple[str, ...]) -> AssignedName:
         promise=promise_of(words, context),
         form=form_of(words),
         is_prose=len(words) == 1 and bool(context),
-        is_verb=words == ("pass",),
+        is_verb=words == ("pass",) and LOGINS.isdisjoint(before[-1:]),
         is_digest=names_digest(words),
         is_getter=words[:1] != () and words[0] in GETTERS,
     )
@@ -292,17 +294,22 @@ def _value_behind(view: View, stop: int, promise: Promise, *, is_flag: bool) -> 
     if value is None or not _is_closed(view.data, value):
         return None
     if join is Join.LISTED or (join is Join.SPACE and not value.quoted):
-        return value if is_flag or _speaks_for_itself(value.text, promise) else None
+        is_setting = value.alone and view.data[stop - 4 : stop].lower() in SETTING_ENDS
+        return value if is_flag or _speaks_for_itself(value.text, promise, is_setting=is_setting) else None
     return value
 
 
-def _speaks_for_itself(text: str, promise: Promise) -> bool:
+def _speaks_for_itself(text: str, promise: Promise, *, is_setting: bool) -> bool:
     """Whether a value that a mere space joins to its name is one, and not the next word."""
     if promise is Promise.PASSWORD:
-        return is_made_up(text)
+        return is_made_up(text) or looks_random(text, BARE_TOKEN_CHARS_MIN)
     # A fingerprint of a public key stands behind its name as well.
     is_fingerprint = len(text) == FINGERPRINT_CHARS and is_hex(text)
-    return promise >= Promise.CREDENTIAL and looks_random(text, BARE_TOKEN_CHARS_MIN) and not is_fingerprint
+    return (
+        (promise >= Promise.CREDENTIAL or is_setting)
+        and looks_random(text, BARE_TOKEN_CHARS_MIN)
+        and not is_fingerprint
+    )
 
 
 def _is_closed(data: bytes, value: Value) -> bool:

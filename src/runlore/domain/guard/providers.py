@@ -166,6 +166,7 @@ authress-key @.acc_,.acc- (?:sc|ext|scauth
 bitcoin-key xprv[1-9A-HJ-NP-Za-km-z]{100,112}
 clickhouse-key 4b1d[A-Za-z0-9]{38}
 contentful-token CFPAT-[\w-]{43}
+datastax-token AstraCS:[A-Za-z0-9]{20,30}:[a-f0-9]{64}
 databricks-token (?:dapi|dkea|dose)[a-f0-9]{32}(?:-\d)?
 defined-networking-key dnkey-[\w=-]{26}-[\w=-]{52}
 dropbox-token sl\.[\w=.-]{130,} random
@@ -230,11 +231,12 @@ razorpay-key rzp_live_[A-Za-z0-9]{14} random
 rootly-token rootly_[a-f0-9]{64}
 snyk-token snyk_[us]at\.[a-f0-9]{8}\.[\w.-]{40,200}
 sourcegraph-token slk_[a-f0-9]{64}
-tinybird-token p\.eyJ1[\w.-]{60,400}
+tinybird-token p\.eyJ[\w.-]{60,400}
 trigger-key tr_(?:dev|prod|stg|pat|preview)_[A-Za-z0-9]{20,40} random
 valtown-token vtwn_[A-Za-z0-9]{20,40} random
 wakatime-key waka_UUID
 xendit-key xnd_(?:production|development)_[A-Za-z0-9]{30,80}
+woocommerce-key c[ks]_[a-f0-9]{40}
 zuplo-key zpka_[a-z0-9]{30,40}_[a-f0-9]{8}
 appwrite-key standard_[a-f0-9]{200,400}
 biscuit-key ed25519-private/[a-f0-9]{64}

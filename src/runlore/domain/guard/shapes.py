@@ -16,6 +16,7 @@ from runlore.domain.guard.values import (
     looks_random,
     parts_of,
     random_chars,
+    wordlike_share,
 )
 from runlore.domain.guard.view import View
 from runlore.domain.guard.vocabulary import (
@@ -92,6 +93,7 @@ DIGESTS = tuple(
     content image base64 blob head tree cursor value address wallet cid
 """)
 )
+DIGESTS_IN_BYTES = tuple(word.encode() for word in DIGESTS)
 UNNAMED_CHARS_MIN = 30
 PREFIX_CHARS_MAX = 10
 PREFIXES = words_in("""
@@ -105,15 +107,16 @@ THINGS = words_in("""
     inv sub
 """)
 """Words in the prefix of an id."""
-KEYED_CHARS_MIN = 32
+PREFIXED_BASE64 = (
+    rb"[A-Za-z]{2,10}(?:_[A-Za-z]{2,10}){0,2}_([A-Za-z0-9]{0,200}[+/][A-Za-z0-9+/]{24,400})={0,2}$"
+)
+LONGER_THAN_IDS = 40
+KEYED_CHARS_MIN = 24
+KEYED_HEX_CHARS_MIN = 32
 KEYED_PREFIX_CHARS_MAX = 6
-KEYED_ENDINGS = ("pat", "pak", "uat", "cat", "kat", "at", "sk", "pk", "ak", "tk", "ks", "key", "tkn")
-NOT_KEYED = words_in("""
-    cat chat stat flat format task desk disk mask risk ask what that float beat heat seat treat bat hat mat
-    rat repeat tasks blocks books hooks links marks masks risks disks docks locks works monkey hotkey turkey
-    break leak peak weak speak week pkey
-""")
-"""How the prefix of a token ends that nobody has told us of, and words that end so too."""
+KEYED_ENDINGS = ("pat", "pak", "uat", "cat", "kat", "at", "sk", "pk", "ak", "tk", "ks", "tkn")
+"""How the prefix of a token ends that nobody has told us of."""
+KEYED_WORDLIKE_MIN = 0.5
 PREFIX_ENDINGS = ("apikey", "accesskey", "secretkey", "privatekey", "authkey", "token", "secret")
 PLACE_PREFIXES = words_in("test prod production sandbox sbx staging stg dev development preview")
 """Words that say where something is used: it may be a digest as well, and so may what a "key" leads to."""
@@ -188,6 +191,9 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
     run = data[start:end].translate(PIECES)
     if b"_" not in run:
         return
+    if _is_prefixed_base64(data[start:end]):
+        yield SecretFinding("prefixed-token", start, end)
+        return
     for piece in run.split():
         if len(piece) <= PREFIXED_CHARS_MIN or not piece[:1].isalpha():
             continue
@@ -199,12 +205,22 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
             continue
         is_short = len(prefix) <= 2 and all(map(_is_prefix_word, prefix)) and THINGS.isdisjoint(prefix)
         is_long = len(body) >= UNNAMED_CHARS_MIN and _has_all_kinds(body)
-        is_keyed = is_short and len(body) >= KEYED_CHARS_MIN and _ends_as_token(prefix[-1].lower())
-        if (is_named or is_keyed or (is_short and is_long)) and is_strong(body) and not is_masked(piece):
+        is_keyed = (
+            is_short
+            and len(body) >= (KEYED_HEX_CHARS_MIN if is_hex(body) else KEYED_CHARS_MIN)
+            and _ends_as_token(prefix[-1].lower())
+        )
+        is_longer = len(body) >= LONGER_THAN_IDS and _has_all_kinds(body)
+        if (
+            (is_named or is_keyed or is_longer or (is_short and is_long))
+            and is_strong(body)
+            and not is_masked(piece)
+        ):
             at = start + run.index(piece)
             # A name with a digest in it, of a page or a file, has the same form.
             behind = data[at + len(piece) : at + len(piece) + EXTENSION_CHARS_MAX + 2]
-            if data[at - 1 : at] in {b"/", b"."} or compile_pattern(EXTENSION).match(behind):
+            is_file = compile_pattern(EXTENSION).match(behind) and not _has_all_kinds(body)
+            if data[at - 1 : at] in {b"/", b"."} or is_file:
                 continue
             yield SecretFinding("prefixed-token", at, at + len(piece))
 
@@ -225,10 +241,23 @@ def _is_prefix_word(part: str) -> bool:
     return len(part) <= PREFIX_CHARS_MAX and part.isalpha() and _has_one_case(part)
 
 
+def _is_prefixed_base64(run: bytes) -> bool:
+    """Whether a run is words and then base64, which no path is."""
+    match = compile_pattern(PREFIXED_BASE64).match(run)
+    if match is None or run.lower().startswith(DIGESTS_IN_BYTES):
+        return False
+    return _is_drawn(run[match.start(1) : match.end(1)].translate(None, b"+/").decode("ascii"))
+
+
+def _is_drawn(body: str) -> bool:
+    return _has_all_kinds(body) and is_strong(body) and _is_random_throughout(body)
+
+
 def _ends_as_token(word: str) -> bool:
     """Whether the word in front of a token is a provider's letters and what the token is: a key, an access
     token, a personal one."""
-    return len(word) <= KEYED_PREFIX_CHARS_MAX and word.endswith(KEYED_ENDINGS) and word not in NOT_KEYED
+    is_word = wordlike_share(word) >= KEYED_WORDLIKE_MIN
+    return len(word) <= KEYED_PREFIX_CHARS_MAX and word.endswith(KEYED_ENDINGS) and not is_word
 
 
 def _speaks_of_credential(prefix: list[str], body: str) -> bool:

@@ -44,7 +44,7 @@ PUTTY = rb"Private-Lines:\s*\d+\s+[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\s]*"
 SIGNED = rb"(eyJ[\w=+/-]{8,})\.ey[A-Z][\w=+/-]{8,}(?:\.[\w=+/-]*)?"
 USERINFO = rb"://(?:[^\s/:@?#\"'<>`]{0,128}:([^\s/@\"'<>`]{1,256})|[A-Za-z0-9_-]{20,255})@[\w\[%{$-]"
 HOST = rb"(?://)?[\w.-]{1,128}(?:\(|:\d{2,5}\b)|\d{1,3}(?:\.\d{1,3}){3}(?:[^\w.-]|\.?$)"
-BARE_USERINFO = rb"(?:^|[\s\"'`=(,:])[\w.-]{1,64}[:/]([^\s:/@\"'`]{6,128})$"
+BARE_USERINFO = rb"(?:(?:^|[\s\"'`=(,:])[\w.-]{1,64}[:/]|[/\\][\w.-]{1,64}:)([^\s:/@\"'`]{6,128})$"
 VALUE = rb"(\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"']{1,256})"
 USER_OPTION = (
     rb"(?:-[a-z]?[uaU]|--user|/u:|stats auth)(?:name)?(?:=|[ \t]{0,5})"
@@ -87,7 +87,8 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     (
         "command-password",
         "radius|tacacs",
-        rb"(?:radius|tacacs)[^\n]{0,80}(?:\n[ \t][^\n]{0,80}){0,3}?\s(?:key|secret)[ \t]+(?:\d[ \t]+)?VALUE",
+        rb"(?:radius|tacacs)[^\n]{0,80}(?:\n[ \t][^\n]{0,80}){0,3}?\s{1,8}"
+        rb"(?:key|secret)[ \t]+(?:\d[ \t]+)?VALUE",
         is_mixed,
     ),
     ("command-password", " enc ", rb" enc[ \t]+([A-Za-z0-9+/]{16,500}={0,2})", is_strong),
@@ -113,7 +114,12 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
         is_mixed,
     ),
     ("config-password", "$user", rb"\$user\d{1,3}\$[ \t]?=[ \t]?VALUE", is_mixed),
-    ("private-key", "accounts", rb"accounts[\"']?[ \t]?[:=][ \t]?\[\s{0,24}[\"']?(?:0x)?([0-9a-f]{64})\b", is_strong),
+    (
+        "private-key",
+        "accounts",
+        rb"accounts[\"']?[ \t]?[:=][ \t]?\[\s{0,24}[\"']?(?:0x)?([0-9a-f]{64})\b",
+        is_strong,
+    ),
     ("path-token", "/api/", rb"/api/(?:v\d/)?([\w-]{20,100})(?:[/?\s\"'`]|$)", is_drawn),
     (
         "call-token",
@@ -234,7 +240,13 @@ PIPED = (
 )
 MADE_SECURE = rb"QUOTED *\| *(?i:convertto-securestring)"
 TOLD = rb"[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?i:as|is) (?i:the |my |our )?(?i:password)"
-CHAP = rb"^[\"']?[\w.@*-]{1,64}[\"']?[ \t]+[\"']?(?:\*|[\w.-]{1,40})[\"']?[ \t]+VALUE[ \t]+(?:\*|[\d.:/]{3,40})"
+STORED = (
+    rb"(?i:set)[ \t]+[\"`\w]{1,40}[ \t]?=[ \t]?QUOTED[ \t]+(?i:where)[ \t]+[\"`\w]{1,40}[ \t]?=[ \t]?"
+    rb"['\"][\w.-]{0,40}(?i:key|token|secret|password|pass|pwd|pw|salt|passphrase)['\"]"
+)
+CHAP = (
+    rb"^[\"']?[\w.@*-]{1,64}[\"']?[ \t]+[\"']?(?:\*|[\w.-]{1,40})[\"']?[ \t]+VALUE[ \t]+(?:\*|[\d.:/]{3,40})"
+)
 LINES: tuple[tuple[str, bytes, Callable[[str], bool]], ...] = (
     (":5432:|:*:|:6432:", PGPASS, is_made_up),
     (" as password| as the password| is the password| is my password| is our password", TOLD, is_made_up),
@@ -244,6 +256,7 @@ LINES: tuple[tuple[str, bytes, Callable[[str], bool]], ...] = (
         is_password,
     ),
     ("convertto-securestring", MADE_SECURE, is_password),
+    ("where name|where key|where setting|where option|where config|where meta", STORED, is_drawn),
     ("l2tpd|pptpd|pppd| chap ", CHAP, is_mixed),
 )
 """The same for what is read from the beginning of its line."""

@@ -288,6 +288,8 @@ PRODUCT_KEY = b"|".join(rb"^[A-Z0-9]{%d}(?:-[A-Z0-9]{%d}){3,7}$" % (size, size) 
 PRODUCT_PARTS_MIN = 3
 TEMPLATE_OR_MASK = TEMPLATE + b"|" + MASK
 RUN_CHARS = frozenset(b"xX0123456789aA_-.")
+SHORT_WORD_CHARS = 3
+PARTS = re.compile(r"[^a-z]+")
 READ_CHARS_MAX = 128
 """How much of a value is read to see whether a person wrote it."""
 
@@ -329,9 +331,13 @@ def is_placeholder(value: str, data: bytes) -> bool:
     if "EXAMPLE" in value or _is_filler(data) or is_documented(value):
         return True
     words = words_of(value[:READ_CHARS_MAX])
-    if not PLACEHOLDERS.isdisjoint(words):
-        return True
     lower = value.lower()
+    # A short one may stand in random letters by chance.
+    if any(
+        len(word) > SHORT_WORD_CHARS or word in PARTS.split(lower)
+        for word in PLACEHOLDERS.intersection(words)
+    ):
+        return True
     if len(value) <= 24 and any(part in lower for part in PLACEHOLDER_PARTS):
         return True
     # `real_key` and `my-secret-token` are names of a secret. The beginning of a long value may hold no word.
