@@ -19,6 +19,7 @@ from runlore.api.responses import HINTS, PRIVATE_HEADERS, document, entity_tag, 
 from runlore.daemon import answers
 from runlore.daemon.calls.access import require_role
 from runlore.domain import limits
+from runlore.domain.guard.view import one_allowance
 from runlore.domain.serialization.codec import keys_of, split_type
 from runlore.ports.operations.declaration import OPERATIONS, Created, Operation, Route
 from runlore.ports.operations.request_reader import RequestReader
@@ -86,11 +87,12 @@ class Endpoint:
         )
 
     def _perform(self, request: Request, in_path: Mapping[str, str], asked: Any) -> Response:
-        call = self._read(request, in_path, asked)
-        if self.handler is not None:
-            return self.handler(call, **call.arguments)  # type: ignore[no-any-return]
-        answer = getattr(call.operations, self.operation.name)(**call.arguments)
-        return response_to(self.operation, call, answer)
+        with one_allowance():
+            call = self._read(request, in_path, asked)
+            if self.handler is not None:
+                return self.handler(call, **call.arguments)  # type: ignore[no-any-return]
+            answer = getattr(call.operations, self.operation.name)(**call.arguments)
+            return response_to(self.operation, call, answer)
 
 
 def response_to(operation: Operation, call: ApiCall, answer: object) -> Response:

@@ -23,6 +23,7 @@ from runlore.daemon import answers
 from runlore.daemon.skills.file_text import render_skill
 from runlore.domain.errors import Invalid, NotFound, RunloreError
 from runlore.domain.guard import redact
+from runlore.domain.guard.view import one_allowance
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, RecordId
 from runlore.domain.scope import Scope, ScopeKind
@@ -199,7 +200,8 @@ def _call(tool: MemoryTool, caller: McpCaller, arguments: dict[str, Any]) -> tup
     if is_wish and caller.persona_id is not None and arguments.get("scope") is None:
         # On a shared database one person's wish is not everybody's.
         arguments = {**arguments, "scope": str(Scope(ScopeKind.PERSONA, caller.persona_id))}
-    return tool.call(caller.open_operations(), arguments)
+    with one_allowance():
+        return tool.call(caller.open_operations(), arguments)
 
 
 def _read(caller: McpCaller, uri: str) -> tuple[str, str]:

@@ -49,10 +49,12 @@ COMPARED_CHARS_MAX = 160
 CLOSING_CHARS_MAX = 32
 USER_CHARS_MAX = 48
 RUN_CHARS_MAX = 96
-LOOK_STEPS = 2
+LOOK_STEPS = 1
+PLACE_STEPS = 3
+NAME_STEPS = 3
 STEPS = 24
 CHARS_A_STEP_OF_NAME = 2
-CHARS_A_STEP_OF_VALUE = 8
+CHARS_A_STEP_OF_VALUE = 4
 """What it costs to look at a name, to judge a value, and to read a name and a value."""
 RUNS = bytes(byte if byte not in b"\"'`=:,;<>(){}[]|" else 32 for byte in range(256))
 SETTERS = ("setenv ", "env ", "set ", "setx ", "arg ", " -gx ", " -x ")
@@ -170,7 +172,7 @@ def _find_given(view: View, begin: int, stop: int) -> SecretFinding | None:
     if not compared and not is_flag and not _may_join(view, stop):
         return None
     identifier = view.text[begin:stop]
-    view.effort.left -= len(identifier) // CHARS_A_STEP_OF_NAME
+    view.effort.left -= NAME_STEPS + len(identifier) // CHARS_A_STEP_OF_NAME
     name = _read_name(identifier.translate(SAME_DIGIT), _words_before(view.lower, begin))
     if name.promise is Promise.NOTHING and view.data[begin - 1 : begin] == b"<":
         name = _read_name(identifier.lower().translate(SAME_DIGIT), ())

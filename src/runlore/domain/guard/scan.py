@@ -23,6 +23,7 @@ import ahocorasick
 from runlore.domain.guard.assignment import (
     COLUMN_HEADS,
     LOOK_STEPS,
+    PLACE_STEPS,
     STEPS,
     column_values,
     find_assignment,
@@ -251,6 +252,9 @@ def secret_spans(text: str) -> tuple[SecretFinding, ...]:
     """
     view, spans, touched = view_of(text), list[SecretFinding](), None
     for _ in range(REDACT_ROUNDS_MAX):
+        if view.effort.left <= 0:
+            # Nothing is left of what its body may cost: a text that asks to be judged is taken out whole.
+            return (SecretFinding(UNREAD, 0, len(text)),) if spans or _asks(view) else ()
         secrets = [*_merge(found for found in _findings(view, touched) if found.rule != REDACTION_MARKER)]
         if not secrets:
             return tuple(spans)
@@ -277,6 +281,11 @@ def _before_redaction(
         if last >= 0:
             end = spans[last].end + max(0, end - markers[last] - len(_marker(spans[last])))
         yield SecretFinding(found.rule, start, end)
+
+
+def _asks(view: View) -> bool:
+    """Whether anything in a text has to be judged."""
+    return next(hits(view.lower), None) is not None or compile_pattern(RUN).search(view.data) is not None
 
 
 def _marker_starts(spans: Iterable[SecretFinding]) -> list[int]:
@@ -342,7 +351,7 @@ def _findings_in(view: View, touched: Sequence[int] | None = None) -> Iterator[S
         elif not _is_near(touched, start):
             continue
         else:
-            view.effort.left -= STEPS // 3
+            view.effort.left -= PLACE_STEPS
         finding = detector(view, start, end)
         if finding is not None:
             view.effort.left -= 2 * STEPS
@@ -367,15 +376,15 @@ def _findings_in_opaque(view: View, touched: Sequence[int] | None) -> Iterator[S
         if view.effort.left < 0:
             yield SecretFinding(UNREAD, start, len(data))
             return
-        for finding in (*find_prefixed(data, start, end), *find_named(data, start, end)):
+        for finding in (*find_prefixed(view, start, end), *find_named(view, start, end)):
             view.effort.left -= STEPS
             yield finding
         texts = tuple(decode_run(data, start, end))
         if not texts:
-            yield from find_bare(data, start, end)
+            yield from find_bare(view, start, end)
         for text in texts:
-            view.effort.left -= STEPS
-            for inner in _findings_in(view_from(view_of(text).text, effort=view.effort)):
+            view.effort.left -= 2 * STEPS
+            for inner in _findings_in(view_from(view_of(text, view.effort).text, effort=view.effort)):
                 yield SecretFinding(inner.rule, start, end)
 
 

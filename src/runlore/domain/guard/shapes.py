@@ -122,6 +122,7 @@ PLACE_PREFIXES = words_in("test prod production sandbox sbx staging stg dev deve
 """Words that say where something is used: it may be a digest as well, and so may what a "key" leads to."""
 EXTENSION_CHARS_MAX = 5
 EXTENSION = rb"^\.[A-Za-z0-9]{1,5}\b"
+JUDGING_STEPS = 12
 SEARCH_CHARS = 512
 """How far behind its anchor a token may end when it begins in front of it."""
 
@@ -186,8 +187,9 @@ def is_strong(token: str) -> bool:
     return sum(map(len, random)) >= STRONG_CHARS_MIN and sum(map(str.isdigit, "".join(random))) >= 2
 
 
-def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
+def find_prefixed(view: View, start: int, end: int) -> Iterator[SecretFinding]:
     """Tokens that no shape knows: a prefix that is short or speaks of a credential, and random letters."""
+    data = view.data
     run = data[start:end].translate(PIECES)
     if b"_" not in run:
         return
@@ -197,6 +199,7 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
     for piece in run.split():
         if len(piece) <= PREFIXED_CHARS_MIN or not piece[:1].isalpha():
             continue
+        view.effort.left -= JUDGING_STEPS
         prefix, body = _split_prefix(piece.decode("ascii").split("_"))
         if len(body) < PREFIXED_CHARS_MIN or prefix[:1] in ([], ["pk"]):
             continue
@@ -267,12 +270,14 @@ def _speaks_of_credential(prefix: list[str], body: str) -> bool:
     return not is_hex(body) and any(word in PLACE_PREFIXES or word.endswith("key") for word in words)
 
 
-def find_named(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
+def find_named(view: View, start: int, end: int) -> Iterator[SecretFinding]:
     """A run that is given to a name, of which nothing is known but that neither is a digest or an id."""
+    data = view.data
     if not NAMED_CHARS_MIN <= end - start <= NAMED_CHARS_MAX or not JOINED.intersection(
         data[max(0, start - 4) : start]
     ):
         return
+    view.effort.left -= JUDGING_STEPS
     token, before = data[start:end].decode("ascii"), data[max(0, start - 64) : start]
     is_path = "/" in token and (token[0] == "/" or not _is_random_throughout(token))
     match = compile_pattern(NAMED).search(before) if not is_path else None
@@ -290,11 +295,12 @@ def find_named(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
         yield SecretFinding("named-token", start, end)
 
 
-def find_bare(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
+def find_bare(view: View, start: int, end: int) -> Iterator[SecretFinding]:
     """A long random run that stands by itself in a sentence, a call or a list: nothing else is drawn like it.
 
     One that a name is given to is judged by the name. A text that is nothing else may be any id.
     """
+    data = view.data
     if not BARE_CHARS_MIN <= end - start <= BARE_CHARS_MAX or end - start > len(data) - BARE_AROUND_MIN:
         return
     before, behind = data[max(0, start - BARE_BEFORE_CHARS) : start], data[end : end + 2]
@@ -302,6 +308,7 @@ def find_bare(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
         return
     if behind[:1] == b"." and behind[1:].strip():
         return
+    view.effort.left -= JUDGING_STEPS
     token = data[start:end].decode("ascii")
     if not _has_all_kinds(token) or not NOT_BARE.isdisjoint(token) or token.startswith(PUBLIC_HEADS):
         return

@@ -12,7 +12,7 @@ from functools import partial
 
 from runlore.domain.guard.finding import REDACTION_MARKER, SecretFinding
 from runlore.domain.guard.patterns import BytesMatch, compile_pattern
-from runlore.domain.guard.shapes import is_strong
+from runlore.domain.guard.shapes import JUDGING_STEPS, is_strong
 from runlore.domain.guard.values import (
     is_made_up,
     is_mixed,
@@ -464,7 +464,10 @@ def manifest_values(view: View, start: int, done: int) -> tuple[list[SecretFindi
 def _in_place(
     view: View, match: BytesMatch | None, rule: str, is_it: Callable[[str], bool], *, group: int = 1
 ) -> SecretFinding | None:
-    if match is None or not is_it(view.text[match.start(group) : match.end(group)].strip("\"'")):
+    if match is None:
+        return None
+    view.effort.left -= JUDGING_STEPS
+    if not is_it(view.text[match.start(group) : match.end(group)].strip("\"'")):
         return None
     return SecretFinding(rule, match.start(group), match.end(group))
 

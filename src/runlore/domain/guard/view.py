@@ -7,7 +7,9 @@ are dropped, so that neither hides a secret. Characters outside Latin-1 stay wha
 
 import codecs
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property, lru_cache
 from typing import overload
 
@@ -19,6 +21,9 @@ CHARS_A_STEP = 1
 # A text of a megabyte costs no more than a second.
 LONG_EFFORT_MIN = 280_000
 LONG_CHARS_A_STEP = 16
+ALLOWANCE = 120_000
+ALLOWED_STEPS_A_CHAR = 0.4
+NO_BOUND = 1 << 60
 LETTERS_AND_DIGITS = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
 # Characters of other categories than "format" that are drawn as nothing at all.
@@ -61,31 +66,75 @@ class CharacterOrigins(Sequence[int]):
         return self._places[at]
 
 
+class Allowance:
+    """What is spent on all texts of one body. Each brings a little more, so that many that people wrote are
+    read, and many that are made to be judged are read as far as one long text of them is."""
+
+    __slots__ = ("_brought", "_last", "_spent")
+
+    def __init__(self) -> None:
+        self._brought, self._spent = ALLOWANCE, 0
+        self._last: Effort | None = None
+
+    @property
+    def spent(self) -> int:
+        return self._spent + (self._last.spent if self._last else 0)
+
+    def open(self, effort: "Effort", chars: int) -> int:
+        """What is left for a text that is read now: texts are read one after the other."""
+        self._spent, self._last = self.spent, effort
+        self._brought += int(chars * ALLOWED_STEPS_A_CHAR)
+        return max(self._brought - self._spent, 0)
+
+
+_ALLOWED: ContextVar[Allowance | None] = ContextVar("runlore.domain.guard.allowed", default=None)
+
+
+@contextmanager
+def one_allowance() -> Iterator[Allowance]:
+    """All texts that are read inside are one body, and a part of the body that is read already."""
+    allowance = _ALLOWED.get() or Allowance()
+    token = _ALLOWED.set(allowance)
+    try:
+        yield allowance
+    finally:
+        _ALLOWED.reset(token)
+
+
 class Effort:
     """How much is still spent on a text: so much for any, and more the longer it is.
 
-    A text whose every word has to be judged, as no person writes it, is read as far as that goes.
+    A text whose every word has to be judged, as no person writes it, is read as far as that goes. So are
+    many such texts in one body: their effort comes out of one allowance.
     """
 
-    __slots__ = ("_chars", "_for_runs", "left")
+    __slots__ = ("_allowed", "_chars", "_for_runs", "_given", "left")
 
-    def __init__(self, chars: int) -> None:
+    def __init__(self, chars: int, *, share: int = 1) -> None:
         more = chars // LONG_CHARS_A_STEP
-        self.left = min(EFFORT_MIN + chars // CHARS_A_STEP, LONG_EFFORT_MIN + more)
-        self._for_runs = EFFORT_MIN // 4 + more
+        self.left = self._given = 0
+        allowance = _ALLOWED.get()
+        self._allowed = NO_BOUND if allowance is None else allowance.open(self, chars if share == 1 else 0)
+        self.left = min(EFFORT_MIN + chars // CHARS_A_STEP, LONG_EFFORT_MIN + more) // share
+        self.left = min(self.left, self._allowed)
+        self._given = self.left
+        self._for_runs = (EFFORT_MIN // 4 + more) // share
         self._chars = chars
+
+    @property
+    def spent(self) -> int:
+        return self._given - self.left
 
     def turn_to_runs(self) -> None:
         """Go on to the long runs. What they take is set apart: many names leave none of them unread."""
-        self.left = max(self.left, 0) // 2 + self._for_runs
+        spent = self.spent
+        self.left = min(max(self.left, 0) // 2 + self._for_runs, self._allowed - spent)
+        self._given = self.left + spent
         self._for_runs //= 2
 
     def for_reading_again(self) -> "Effort":
         """Half as much, for all that is read again of the same text."""
-        again = Effort(self._chars)
-        again.left //= 2
-        again._for_runs //= 2
-        return again
+        return Effort(self._chars, share=2)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

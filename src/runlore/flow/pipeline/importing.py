@@ -17,6 +17,7 @@ from runlore.domain.detectors.mining import mine_transcript_run, number_events
 from runlore.domain.detectors.outside_texts import OutsideTexts
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.guard import first_secret
+from runlore.domain.guard.view import one_allowance
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.learning_policy import OwnWords
 from runlore.domain.record import Origin
@@ -171,9 +172,10 @@ class Importing:
     def _prepare(self, runs: tuple[_Prepared, ...]) -> None:
         with self.remembering.store.snapshot() as snapshot:
             known = snapshot.runs.get_many([run.imported.run_id for run in runs])
-        for run in runs:
-            if run.imported.run_id not in known:
-                run.prepare()
+        with one_allowance():
+            for run in runs:
+                if run.imported.run_id not in known:
+                    run.prepare()
 
     def _bring_all(
         self, tx: Transaction, runs: tuple[_Prepared, ...], bringing: ImportContext
