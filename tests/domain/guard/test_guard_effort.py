@@ -14,7 +14,7 @@ import pytest
 from bench.secret_guard import PROBES, SMALL_PROBES, small_texts
 from runlore.domain.guard import find_secrets, first_secret, redact
 from runlore.domain.guard.view import ALLOWANCE, one_allowance
-from tests.domain.guard.guard_samples import drawn, github_token
+from tests.domain.guard.guard_samples import RANDOM, drawn, github_token
 
 CALLS_A_STEP, CALLS_A_TEXT = 20, 400
 SETTINGS = PROBES["settings of a cloud"]
@@ -69,7 +69,6 @@ def test_what_is_not_read_any_more_does_not_get_through_and_plain_words_do() -> 
             redact(text)
 
         assert redact(f"it is {token}") == ("<redacted:unread>", 1)
-        assert redact(drawn("{alnum:64}")) == ("<redacted:unread>", 1)
         assert redact(PLAIN) == (PLAIN, 0)
         for secret in (f"it is {token}", "password: x", f"see {drawn('{alnum:40}')} there"):
             assert first_secret(secret) is not None
@@ -91,8 +90,6 @@ def test_what_people_send_together_is_read_whole() -> None:
     settings = "\n".join(f"SERVICE{at}_API_KEY=${{KEY_{at}}}\nDB_{at}_PASSWORD=${{PW}}" for at in range(300))
     modules = (argparse, ssl, urllib.request)
     sources = [Path(module.__file__ or "").read_text(encoding="utf-8") for module in modules]
-        Path(module.__file__ or "").read_text(encoding="utf-8") for module in (argparse, ssl, urllib.request)
-    ]
     lock = "".join(f'"a{at}": {{"integrity": "sha512-{drawn("{alnum:86}", at)}=="}},' for at in range(300))
     minified = json.dumps([{"id": drawn("{hex:32}", at)} for at in range(1_000)], separators=(",", ":"))
     with one_allowance():
@@ -104,3 +101,25 @@ def test_what_people_send_together_is_read_whole() -> None:
         }
 
     assert "unread" not in found
+
+
+@pytest.mark.req("SEC-4")
+def test_a_text_with_more_to_judge_than_any_person_writes_is_read_no_further() -> None:
+    """It is refused, and what was not read is taken out: nothing behind it gets through."""
+    text = "".join(f"key{number}=value{number}x{RANDOM} " for number in range(20_000))
+    unread = [finding for finding in find_secrets(text) if finding.end == len(text)]
+
+    assert unread
+    assert redact(text + github_token())[0].count(github_token()) == 0
+
+
+@pytest.mark.req("SEC-4")
+def test_what_is_taken_out_of_a_long_text_is_taken_out_at_the_first_reading() -> None:
+    """Reading again what is left finds nothing new, so that it is not read again and again, to ever less."""
+    text = "".join(
+        f"INFO token refreshed for user {at}, password policy ok, key id {at}\n" for at in range(24_000)
+    )
+    (unread,) = find_secrets(text)
+
+    assert unread.end == len(text) < 2_000_000
+    assert redact(text) == (text[: unread.start] + "<redacted:unread>", 1)

@@ -173,7 +173,9 @@ def _find_given(view: View, begin: int, stop: int) -> SecretFinding | None:
         return None
     identifier = view.text[begin:stop]
     view.effort.left -= NAME_STEPS + len(identifier) // CHARS_A_STEP_OF_NAME
-    name = _read_name(identifier.translate(SAME_DIGIT), _words_before(view.lower, begin))
+    name = _read_name(
+        identifier.translate(SAME_DIGIT), () if identifier[:1] == "$" else _words_before(view.lower, begin)
+    )
     if name.promise is Promise.NOTHING and view.data[begin - 1 : begin] == b"<":
         name = _read_name(identifier.lower().translate(SAME_DIGIT), ())
     if name.promise is Promise.NOTHING or (

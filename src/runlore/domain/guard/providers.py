@@ -102,7 +102,7 @@ openai-key @t3blbkfj sk-[\w-]{16,}T3BlbkFJ[\w-]{16,} <170
 langfuse-key sk-lf-UUID
 secret-key sk-[\w-]{20,300} strong
 replicate-token r8_[A-Za-z0-9]{37} random
-runpod-key rpa_[A-Za-z0-9]{40,50} random
+runpod-key rpa_[A-Za-z0-9]{36,50} random
 mailgun-key (?:key|pubkey)-[a-f0-9]{32}
 mandrill-key md-[\w-]{22} strong
 onesignal-key os_v2_(?:app|org)_[a-z0-9]{60,120}
@@ -257,7 +257,7 @@ conda-token conda\.anaconda\.org/t/([\w-]{20,60})
 confluent-key cflt[A-Za-z0-9+/]{60} random
 courier-key pk_(?:prod|test)_[A-Z0-9]{28} random
 ebay-key (?:PRD|SBX)-[a-f0-9]{12}(?:-[a-f0-9]{4}){4}
-paseto k[1-4]\.(?:local|secret)\.[\w-]{40,400} random
+paseto @k1.,k2.,k3.,k4. k[1-4]\.(?:local|secret)\.[\w-]{40,400} random
 pushbullet-token o\.[A-Za-z0-9]{32} random free
 riot-key RGAPI-UUID
 tiktok-token act\.[A-Za-z0-9]{40,90}![\w.]{1,8} random

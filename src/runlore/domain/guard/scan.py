@@ -64,6 +64,7 @@ RUN = rb"[A-Za-z0-9+/_-]{16,}={0,6}"
 TOKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_.~-"
 """The characters of tokens, and how many of them in a row may hide something."""
 RUN_CHARS_MIN = 20
+ASKING_CHARS_MIN = 3
 HEX_DIGITS = b"0123456789abcdefABCDEF"
 BASE32_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 HEX_CHARS_MIN = 32
@@ -252,14 +253,13 @@ def secret_spans(text: str) -> tuple[SecretFinding, ...]:
     """
     view, spans, touched = view_of(text), list[SecretFinding](), None
     for _ in range(REDACT_ROUNDS_MAX):
-        if view.effort.left <= 0:
-            # Nothing is left of what its body may cost: a text that asks to be judged is taken out whole.
-            return (SecretFinding(UNREAD, 0, len(text)),) if spans or _asks(view) else ()
         secrets = [*_merge(found for found in _findings(view, touched) if found.rule != REDACTION_MARKER)]
         if not secrets:
             return tuple(spans)
         effort = view.effort if spans else view.effort.for_reading_again()
         spans = list(_merge([*spans, *_before_redaction(secrets, spans)]))
+        if (spans[0].start, spans[0].end) == (0, len(text)):
+            return tuple(spans)
         view = view_of(_replace(text, spans), effort)
         touched = _marker_starts(spans) if view.origin is None else None
     # What keeps turning into a secret while it is being redacted is not worth keeping.
@@ -281,11 +281,6 @@ def _before_redaction(
         if last >= 0:
             end = spans[last].end + max(0, end - markers[last] - len(_marker(spans[last])))
         yield SecretFinding(found.rule, start, end)
-
-
-def _asks(view: View) -> bool:
-    """Whether anything in a text has to be judged."""
-    return next(hits(view.lower), None) is not None or compile_pattern(RUN).search(view.data) is not None
 
 
 def _marker_starts(spans: Iterable[SecretFinding]) -> list[int]:
@@ -310,7 +305,20 @@ def _replace(text: str, findings: Iterable[SecretFinding]) -> str:
     return "".join([*parts, text[done:]])
 
 
+def _asks(view: View) -> bool:
+    """Whether anything in a text has to be judged. What a short anchor leads to is a long run as well."""
+    return (
+        any(end - start >= ASKING_CHARS_MIN for _, start, end in hits(view.lower))
+        or compile_pattern(RUN).search(view.data) is not None
+    )
+
+
 def _findings(view: View, touched: Sequence[int] | None = None) -> Iterator[SecretFinding]:
+    if view.effort.left <= 0:
+        # Nothing is left of what its body may cost: a text that asks to be judged is taken out whole.
+        if _asks(view):
+            yield SecretFinding(UNREAD, *view.original_span(0, len(view.data)))
+        return
     yield from _map_to_original(view, _findings_in(view, touched))
     decoded = decode_escapes(view)
     if decoded is not None:
@@ -331,7 +339,7 @@ def _is_near(touched: Sequence[int] | None, start: int) -> bool:
 def _findings_in(view: View, touched: Sequence[int] | None = None) -> Iterator[SecretFinding]:
     named = read = 0
     for detector, start, end in hits(view.lower):
-        if view.effort.left < 0:
+        if view.effort.left <= 0:
             yield SecretFinding(UNREAD, start, len(view.data))
             return
         if detector is find_assignment:

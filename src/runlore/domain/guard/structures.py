@@ -77,7 +77,10 @@ COMMANDS = (
     ("sshpass|docker login|az login|sqlcmd|psexec|evil-winrm|crackmapexec", rb"-p[ =\t]*"),
     ("useradd|usermod|mongo|ldap", rb"-[pw][ =\t]*"),
     ("openssl", rb"-k[ \t]+"),
-    ("snmp", rb"(?-i:-[AX])[ \t]+"),
+    ("snmp", rb"(?-i:-[AXc])[ \t]+"),
+    ("ssh-keygen", rb"(?-i:-N)[ \t]+"),
+    ("signtool|schtasks", rb"/r?p[ \t]+"),
+    ("conan user|conan remote", rb"-p[ \t]+"),
     ("htpasswd", rb"-[a-z]*b[a-z]* \S+ \S+[ \t]+"),
 )
 """Programs, and the option behind which they take a password."""
@@ -96,6 +99,13 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
         "command-password",
         "option key|wireless.|option password|option psk",
         rb"(?:option (?:key|password|psk)[ \t]+|wireless\.[^\s=]{1,60}\.key=)VALUE",
+        is_password,
+    ),
+    (
+        "command-password",
+        "rabbitmqctl |poetry config http-basic.|b2 authorize-account |key content",
+        rb"(?:rabbitmqctl (?:add_user|change_password) \S{1,64}|poetry config http-basic\.\S{1,64} \S{1,64}"
+        rb"|b2 authorize-account \S{1,64}|key content[ \t]*:)[ \t]+VALUE",
         is_password,
     ),
     ("command-password", "rootpw", rb"rootpw(?:[ \t]+--?[a-z]+){0,3}[ \t]+VALUE", is_password),
@@ -236,7 +246,7 @@ PGPASS = (
 )
 PIPED = (
     rb"(?:echo|printf) +(?:-[a-zA-Z]+ +)?VALUE *\|[^|\n]{0,80}(?:sudo -S|-stdin|chpasswd|--with-token"
-    rb"|--passphrase-fd|cryptsetup|secret (?:put|set|create))"
+    rb"|--passphrase-fd|cryptsetup|secret (?:put|set|create)|kinit)"
 )
 MADE_SECURE = rb"QUOTED *\| *(?i:convertto-securestring)"
 TOLD = rb"[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?i:as|is) (?i:the |my |our )?(?i:password)"
@@ -251,7 +261,8 @@ LINES: tuple[tuple[str, bytes, Callable[[str], bool]], ...] = (
     (":5432:|:*:|:6432:", PGPASS, is_made_up),
     (" as password| as the password| is the password| is my password| is our password", TOLD, is_made_up),
     (
-        "sudo -s|-stdin|chpasswd|--with-token|--passphrase-fd|cryptsetup|secret put|secret set|secret create",
+        "sudo -s|-stdin|chpasswd|--with-token|--passphrase-fd|cryptsetup|secret put|secret set|secret create"
+        "|kinit",
         PIPED,
         is_password,
     ),

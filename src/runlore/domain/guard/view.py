@@ -80,6 +80,13 @@ class Allowance:
     def spent(self) -> int:
         return self._spent + (self._last.spent if self._last else 0)
 
+    @property
+    def is_used_up(self) -> bool:
+        return self.spent >= self._brought
+
+    def charge(self, steps: int) -> None:
+        self._spent += steps
+
     def open(self, effort: "Effort", chars: int) -> int:
         """What is left for a text that is read now: texts are read one after the other."""
         self._spent, self._last = self.spent, effort
@@ -99,6 +106,26 @@ def one_allowance() -> Iterator[Allowance]:
         yield allowance
     finally:
         _ALLOWED.reset(token)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """What is found out inside is right for any body, so that it can be remembered: it is read whole, and
+    charged to the body that asks."""
+    outer, inner = _ALLOWED.get(), Allowance()
+    token = _ALLOWED.set(inner)
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(token)
+        if outer is not None:
+            outer.charge(inner.spent)
+
+
+def is_used_up() -> bool:
+    """Whether this body may cost no more."""
+    allowance = _ALLOWED.get()
+    return allowance is not None and allowance.is_used_up
 
 
 class Effort:

@@ -102,7 +102,7 @@ def words_in(text: str) -> frozenset[str]:
 
 
 PASSWORDS = words_in("""
-    password passwd passwrd passphrase passcode pwd pass pw passw mypwd psk
+    password passwd authtok passwrd passphrase passcode pwd pass pw passw mypwd psk
     passe passwort kennwort contraseña contrasena senha wachtwoord hasło haslo heslo salasana
     lösenord losenord adgangskode passord parola parole jelszó şifre пароль mdp contrasenya lozinka geslo
     parool lykilorð slaptažodis парола лозинка κωδικός סיסמה المرور पासवर्ड รหัสผ่าน khẩu sandi

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from runlore.domain.guard import first_secret, redact
 from runlore.domain.guard.finding import ASSIGNMENT, MARKER
+from runlore.domain.guard.view import apart, is_used_up
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.text.excerpt import ELLIPSIS
@@ -112,7 +113,8 @@ def _redact_object(value: JsonObject, name: str) -> tuple[JsonValue, int]:
     alike: Counter[str] = Counter()
     total = 0
     for key, item in value.items():
-        clean_key, in_key = (key, 0) if _is_word(key) and not _is_secret_word(key) else redact(key)
+        is_plain = _is_word(key) and not is_used_up() and not _is_secret_word(key)
+        clean_key, in_key = (key, 0) if is_plain else redact(key)
         if in_key:
             alike[clean_key] += 1
             clean_key = _free_key(clean_key, alike, value)
@@ -132,7 +134,8 @@ def _is_word(key: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _is_secret_word(key: str) -> bool:
-    return redact(key)[1] > 0
+    with apart():
+        return redact(key)[1] > 0
 
 
 def _free_key(key: str, alike: Counter[str], taken: JsonObject) -> str:
@@ -197,9 +200,10 @@ def _makes_secret(name: str, value: str) -> bool:
 
 def _names_credential(name: str) -> bool:
     """Whether a value under this name could be a credential: then the value is looked at with its name."""
-    return not _is_word(name) or _is_credential_word(name)
+    return not _is_word(name) or is_used_up() or _is_credential_word(name)
 
 
 @lru_cache(maxsize=4_096)
 def _is_credential_word(name: str) -> bool:
-    return any(first_secret(f"{name}: {value}") for value in CREDENTIALS)
+    with apart():
+        return any(first_secret(f"{name}: {value}") for value in CREDENTIALS)
