@@ -5,6 +5,7 @@ The same short texts come again and again: names, paths, ids. Those in which not
 digest, so that no text is kept.
 """
 
+from contextlib import AbstractContextManager
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,20 @@ from runlore.domain.guard.finding import SecretFinding
 from runlore.domain.lazy import LazyModule
 
 if TYPE_CHECKING:
-    from runlore.domain.guard import scan
+    from runlore.domain.guard import scan, view
 else:
     scan = LazyModule("runlore.domain.guard.scan")
+    view = LazyModule("runlore.domain.guard.view")
+
+
+def apart() -> AbstractContextManager[None]:
+    """What is found out inside may be remembered for any body, and is charged to this one."""
+    return view.apart()
+
+
+def is_used_up() -> bool:
+    """Whether the body that is read may cost no more."""
+    return view.is_used_up()
 
 
 KNOWN_CHARS_MAX, KNOWN_MAX = 256, 16_384

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from runlore.domain.guard import first_secret, redact
+from runlore.domain.guard.entry import apart, is_used_up
 from runlore.domain.guard.finding import ASSIGNMENT, MARKER
-from runlore.domain.guard.view import apart, is_used_up
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.text.excerpt import ELLIPSIS
