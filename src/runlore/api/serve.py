@@ -80,8 +80,6 @@ def serve(
         def announce() -> None:
             # What was loaded stays: looking for garbage in it holds up every call for a tenth of a second.
             gc.freeze()
-            # Nor is it looked for whenever 700 things more are held: a context reads hundreds at a time.
-            gc.set_threshold(*_GARBAGE_THRESHOLDS)
             write_daemon_file(plan.state_root, told)
             _log.info("ready", pid=told.pid, socket=told.socket, url=told.url, version=told.version)
             if on_ready is not None:
@@ -93,9 +91,6 @@ def serve(
         failed = service.health.has_stopped_writing()
         _log.info("stopped", degraded=failed)
     return 1 if failed else 0
-
-
-_GARBAGE_THRESHOLDS = (20_000, 20, 10)
 
 
 class _Server(uvicorn.Server):

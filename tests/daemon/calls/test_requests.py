@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from runlore.daemon.calls.requests import decode_cursor, encode_cursor
 from runlore.domain.errors import Invalid
 from runlore.domain.record import RecordId, State
 from runlore.domain.session import PersonaId, SessionId
@@ -177,3 +178,16 @@ def test_a_stale_revision_is_a_conflict_and_nothing_is_written(world: World, act
 
     assert code == "record.revision"
     assert world.tables() == before
+
+
+@pytest.mark.req("RET-4")
+def test_a_list_is_named_for_the_cursors_that_there_are_alone() -> None:
+    def name() -> str:
+        raise AssertionError("nobody has asked for it")
+
+    request, page = ops.ListRequest(), ops.PersonaPage(items=())
+
+    assert decode_cursor(name, request) is request
+    assert encode_cursor(name, page) is page
+    with pytest.raises(AssertionError):
+        encode_cursor(name, ops.PersonaPage(items=(), next_cursor="there"))
