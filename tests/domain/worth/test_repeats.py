@@ -65,3 +65,21 @@ def test_copies_pasted_prompts_and_a_change_of_mind_are_no_repeats() -> None:
         [item] = repeats(("a", 1, before), ("b", 2, after), ("c", 3, after)).items
         assert item.session_ids == ("b", "c"), "the new wish was said again"
     assert repeats().rates == ()
+
+
+def test_a_number_that_only_numbers_something_makes_no_other_wish() -> None:
+    for before, after in (
+        ("2. Please always answer in German", "4. Please always answer in German"),
+        ("Please always squash the commits of PR 12", "Please always squash the commits of PR 31"),
+        ("Always link the ticket #7 in commits", "Always link the ticket #9 in commits"),
+        ("Please always keep docs/v1 up to date (ABC-12)", "Please always keep docs/v1 up to date (ABC-90)"),
+    ):
+        [item] = repeats(("a", 1, before), ("b", 2, after)).items
+        assert item.session_ids == ("a", "b"), after
+    for before, after in (
+        ("Please always use Python 3.11", "Please always use Python 3.12"),
+        ("Always keep the coverage above 80%", "Always keep the coverage above 90%"),
+        ("Please always wait for 10ms between calls", "Please always wait for 250ms between calls"),
+        ("Always wrap comments at `80` columns.", "Always wrap comments at `100` columns."),
+    ):
+        assert repeats(("a", 1, before), ("b", 2, after)).items == (), after

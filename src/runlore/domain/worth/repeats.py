@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from runlore.domain.lazy import LazyModule, dataclass
@@ -36,7 +36,13 @@ _TERMS_MIN = 2
 _POINTS_MIN = 8
 _ALIKE_MIN = 0.45
 _WEAK = 0.5
-_NUMBER = re.compile(r"\d+")
+# A number that is a value: the "80" of "80 columns", "3.12", "50%", "10ms". What only numbers something is
+# none: the place in a list, a pull request, a ticket, a date, a part of a path.
+_VALUE = re.compile(r"[\"'`(]*(v?\d+(?:[.,]\d+)*(?:%|[a-z]{1,3})?)[\"'`).,;:!?]*", re.IGNORECASE)
+_PLACE = re.compile(r"^\W*\d+[.):]\s")
+_NUMBERED = frozenset(
+    {"pr", "prs", "mr", "issue", "issues", "ticket", "step", "line", "lines", "page", "phase", "no"}
+)
 # Of fewer sentences it is not known which words are rare.
 _SENTENCES_MIN = 50
 
@@ -137,12 +143,18 @@ def _group_alike(sentences: Sequence[Judged]) -> list[list[Judged]]:
 def _changes_mind(earlier: Judged, later: Judged) -> bool:
     """Whether two that are alike want different things: one forbids, or names another value or number."""
     said = [each.sentence.text for each in (earlier, later)]
-    numbers = [set(_NUMBER.findall(text)) for text in said]
+    numbers = [_values_in(text) for text in said]
     return (
         earlier.seen.forbids != later.seen.forbids
         or (set(earlier.terms) == set(later.terms) and all(numbers) and numbers[0] != numbers[1])
         or subject.conflicts(*map(subject.semantic_key, said))
     )
+
+
+def _values_in(text: str) -> set[str]:
+    pairs = pairwise(["", *_PLACE.sub("", text, count=1).split()])
+    found = (_VALUE.fullmatch(word) for before, word in pairs if before.casefold() not in _NUMBERED)
+    return {each[1].casefold() for each in found if each}
 
 
 def _weigh(terms: Iterable[str], counts: Counter[str], sentences: int) -> dict[str, float]:
