@@ -63,6 +63,7 @@ OPERATOR = ops.Caller(actor="operator", role=ops.Role.OPERATOR)
 BY = Act(actor="operator", at=NOW)
 
 History = tuple[Record, Sequence[RecordEvent]]
+Change = Callable[[Record, int], Record]
 
 
 def main() -> None:
@@ -222,9 +223,9 @@ def _context(application: Application, session_id: SessionId, query: str | None)
     return answer
 
 
-def fill(parts: Parts, size: int) -> None:
+def fill(parts: Parts, size: int, change: Change = lambda record, _number: record) -> None:
     """Whole histories, as an import writes them, and two sessions: one sees all, the other one nothing."""
-    histories = _histories(size)
+    histories = _histories(size, change)
     while piece := list(islice(histories, AT_ONCE)):
         with parts.store.transaction() as tx:
             tx.load(piece)
@@ -235,7 +236,7 @@ def fill(parts: Parts, size: int) -> None:
     application.create_session(ops.NewSession(session_id=BLIND))
 
 
-def _histories(size: int) -> Iterator[History]:
+def _histories(size: int, change: Change) -> Iterator[History]:
     """Learnings that every prompt of the session may get."""
     for number, record in enumerate(corpus(size)):
         kind = KINDS[number % len(KINDS)]
@@ -250,7 +251,7 @@ def _histories(size: int) -> Iterator[History]:
             sensitivity=Sensitivity.NORMAL,
             expires_at=None,
         )
-        first = create_record(learning, Move.PROPOSE, replace(BY, at=record.created_at))
+        first = create_record(change(learning, number), Move.PROPOSE, replace(BY, at=record.created_at))
         published = replace(
             first.record,
             publish_tier=PublishTier.ACTIVE,
