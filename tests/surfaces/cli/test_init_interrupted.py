@@ -147,13 +147,15 @@ def test_the_document_tells_which_step_was_stopped_and_what_undoes_it(machine: R
     forked.run(program, str(told), "0", "0", *words, env=environment)
     machine.json("disconnect", "claude-code")
 
-    # What is left of it is to connect the agent, which most of its calls are for.
-    calls = int(told.read_text())
-    stopped = forked.run(program, str(told), "0", str(calls * 3 // 4), *words, env=environment)
+    # It is stopped while it looks, or while it connects the agent, as a part of its calls is for.
+    calls, stopped = int(told.read_text()), []
+    for part in (4, 5, 6):
+        done = forked.run(program, str(told), "0", str(calls * part // 8), *words, env=environment)
+        stopped += json.loads(done.stdout)["steps"] if done.stdout else []
+        machine.json("disconnect", "claude-code")
 
-    step = json.loads(stopped.stdout)["steps"][-1]
-    assert (stopped.returncode, step["step"], step["is"]) == (130, "connect claude-code", "stopped")
-    assert step["undo"] == "`runlore disconnect claude-code`"
+    told_so = [(each["step"], each["undo"]) for each in stopped if each["is"] == "stopped"]
+    assert set(told_so) == {("connect claude-code", "`runlore disconnect claude-code`")}
 
 
 @pytest.mark.req("SUR-10")
