@@ -13,7 +13,7 @@ from tests.examples import scaled
 from tests.surfaces.at_terminal import Seen, at_terminal
 from tests.surfaces.cli.first_minute import fill
 from tests.surfaces.cli.test_connect import agents_files
-from tests.surfaces.command_line import Runlore
+from tests.surfaces.command_line import Json, Runlore
 
 pytestmark = pytest.mark.req("INT-5", "SUR-7")
 
@@ -148,7 +148,7 @@ def test_the_document_tells_which_step_was_stopped_and_what_undoes_it(machine: R
     machine.json("disconnect", "claude-code")
 
     # It is stopped while it looks, or while it connects the agent, as a part of its calls is for.
-    calls, stopped = int(told.read_text()), []
+    calls, stopped = int(told.read_text()), list[Json]()
     for part in (4, 5, 6):
         done = forked.run(program, str(told), "0", str(calls * part // 8), *words, env=environment)
         stopped += json.loads(done.stdout)["steps"] if done.stdout else []
