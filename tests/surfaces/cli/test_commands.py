@@ -34,44 +34,13 @@ WITHOUT_COMMAND = {
 SHARED = {"--json", "--home", "--url"}
 
 # What the command line may know of the domain: values and their text, none of its rules.
-VALUE_MODULES = {
-    *("runlore.domain", "runlore.domain.records", "runlore.domain.skills"),
-    "runlore.domain.limits",
-    *(
-        f"runlore.domain.{name}"
-        for name in (
-            "audit_feed",
-            "records.audit",
-            "errors",
-            "record",
-            "representation",
-            "text.safe_text",
-            "scope",
-            "timestamps",
-            "worth.effect",
-            "worth.outcome",
-        )
-    ),
-    *(
-        f"runlore.domain.{name}"
-        for name in (
-            "access",
-            "text.excerpt",
-            "runs.job",
-            "runs.journal",
-            "lazy",
-            "policies.policy",
-            "prompts.projection",
-            "run",
-            "session",
-        )
-    ),
-    *(
-        f"runlore.domain.{name}"
-        for name in ("skill", "skills.skill_curation", "suggestion", "taint", "runs.transcript")
-    ),
-    *(f"runlore.domain.{name}" for name in ("agent.approval", "skills.rollout")),
-}
+VALUES = """
+    access agent.approval audit_feed errors lazy limits policies.policy prompts.projection record
+    records records.audit representation run runs.job runs.journal runs.transcript scope session
+    skill skills skills.rollout skills.skill_curation suggestion taint text.excerpt text.safe_text
+    timestamps worth.effect worth.outcome
+"""
+VALUE_MODULES = {"runlore.domain", *(f"runlore.domain.{name}" for name in VALUES.split())}
 # The few words of a rule that are shown as they are: one function says them, to every surface.
 READ_FROM = {
     "runlore.domain.records.radar": {"Finding", "finding_from_plain"},
