@@ -69,7 +69,8 @@ def segment_with(shares: list[float], seed: int) -> Segment:
     weights=st.lists(st.integers(1, 320), min_size=12, max_size=12),
     visible=st.sampled_from([0.0, 0.001, 0.1, 0.7, 1.0]),
     limit=st.sampled_from([1, 12, 50]),
-    floor=st.sampled_from([0, 1, 20_000]),
+    # Of 1,000,000: where the last of the best stands so far.
+    floor=st.sampled_from([0, 1, 600_000, 900_000, 990_000]),
     seed=st.integers(0, 10**6),
 )
 def test_the_best_rows_are_those_of_a_sum_over_all_postings(
@@ -80,13 +81,15 @@ def test_the_best_rows_are_those_of_a_sum_over_all_postings(
     mask = np.random.default_rng(seed + 1).random(ROWS) < visible
     wanted = [(segment.postings(term), weight) for term, weight in enumerate(by_rarity)]
 
-    rows, points = best_rows(mask, wanted, limit=limit, floor=floor)
-
     sums = np.zeros(ROWS, dtype=np.int64)
     for term, weight in enumerate(by_rarity):
         whole = segment.postings(term)
         sums[whole.rows] += weight * whole.impacts.astype(np.int64)
     sums[~mask] = 0
+    floor = int(sums.max()) * floor // 1_000_000
+
+    rows, points = best_rows(mask, wanted, limit=limit, floor=floor)
+
     last = np.sort(sums)[-limit]
     assert sorted(rows.tolist()) == np.flatnonzero(sums >= max(last, floor, 1)).tolist()
     assert points.tolist() == sums[rows].tolist()

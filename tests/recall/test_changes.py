@@ -161,6 +161,9 @@ def test_no_segment_is_larger_than_building_one_may_be_and_they_are_few() -> Non
     assert max(part.live_size for part in parts) <= 20
     assert len(index) == 350
     assert len(parts) <= 2 * 350 // 20
+    index.apply(fact("deploy the shop") for _ in range(9))
+    made = {part.segment for part in index.freeze().view.parts}
+    assert made >= {part.segment for part in parts if part.live_size > 10}
 
 
 @pytest.mark.req("RET-1")

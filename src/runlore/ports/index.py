@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from runlore.domain.lazy import dataclass
 
@@ -35,8 +35,7 @@ class Overlay:
 NO_OVERLAY = Overlay()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Hit:
+class Hit(NamedTuple):
     """A record that matches. `total` equals `Score.total` of `score_of` on that record, exactly, and what its
     `neighbours` in its session add."""
 

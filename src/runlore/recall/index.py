@@ -314,7 +314,14 @@ class RankingIndex:
         overlay: Overlay = NO_OVERLAY,
         relative_to: Collection | None = None,
     ) -> Ranking:
-        return self.freeze().search(query, where=where, limit=limit, overlay=overlay, relative_to=relative_to)
+        return rank(
+            self._view,
+            analyse_query(query),
+            where=where,
+            limit=limit,
+            overlay=overlay,
+            relative_to=relative_to,
+        )
 
     def passing(self, where: RankFilter) -> frozenset[RecordId]:
         return self._passing_kept.ids(self._view, where)

@@ -248,6 +248,8 @@ static void weigh(Contest *contest, int64_t row, int64_t points)
 {
     const Segment *segment = contest->segment;
     const Scale *scale = contest->scale;
+    if (scale->token_scale * points + scale->below_max < contest->floor)
+        return;
     int64_t created = segment->created_at_us[row], lost = 0;
     int64_t age_ms = contest->newest_at_ms - (created >= 0 ? created / 1000 : -((999 - created) / 1000));
     while (lost < scale->steps && scale->recency_steps_ms[lost] <= age_ms)
@@ -336,7 +338,7 @@ static void sum_up(Block *block, const uint8_t *mask, const List *lists, int64_t
                 kept += (sums[row] >= least) & mask[row];
             }
         }
-        memset(sums, 0, sizeof block->sums);
+        memset(sums, 0, (size_t)block->rows * sizeof *sums);
     }
     block->size = kept;
 }
@@ -357,7 +359,7 @@ static void add_list(Block *block, const List *list)
         block->impacts[list->rows[at] - first] = list->impacts[at];
     for (int64_t each = 0; each < block->size; each++)
         block->points[each] += list->weight * block->impacts[block->row[each]];
-    memset(block->impacts, 0, sizeof block->impacts);
+    memset(block->impacts, 0, (size_t)block->rows);
 }
 
 static void keep_able(Block *block, int64_t able)
@@ -402,7 +404,9 @@ EXPORT int64_t find_best(const Segment *segment, const uint8_t *mask, const int6
 {
     const int64_t *terms = wanted, *weights = wanted + size;
     int64_t blocks = blocks_of(segment), used = 0;
-    Block block = {.first = 0};
+    Block block;
+    memset(block.sums, 0, sizeof block.sums);
+    memset(block.impacts, 0, sizeof block.impacts);
     List lists[size + 1];
     for (int64_t each = 0; each < size; each++) {
         int64_t term = terms[each], weight = weights[each];

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
-from weakref import WeakKeyDictionary, finalize
+from weakref import finalize
 
 import numpy as np
 
@@ -120,7 +120,8 @@ class Kernel:
             *(*(number,) * 3, place),
         )
         self._find_best.restype = number
-        self._views: WeakKeyDictionary[Segment, _SegmentView] = WeakKeyDictionary()
+        # By the identity of the segment, for as long as it lives.
+        self._views: dict[int, _SegmentView] = {}
         self._tables = (STATE_POINTS, np.array(RECENCY_STEPS_MS, dtype=np.int64))
         self._scale = _Scale(
             token_scale=TOKEN_SCALE,
@@ -132,7 +133,11 @@ class Kernel:
         )
 
     def _view_of(self, segment: Segment) -> _SegmentView:
-        return self._views.get(segment) or self._views.setdefault(segment, self._make_view(segment))
+        view = self._views.get(id(segment))
+        if view is None:
+            view = self._views[id(segment)] = self._make_view(segment)
+            finalize(segment, self._views.pop, id(segment), None)
+        return view
 
     def _make_view(self, segment: Segment) -> _SegmentView:
         """What the functions take for a segment. A list is long where most blocks of rows have some of it."""

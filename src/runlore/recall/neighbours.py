@@ -27,9 +27,8 @@ _TENTHS = np.array([*reversed(NEIGHBOUR_TENTHS), *NEIGHBOUR_TENTHS], dtype=np.in
 
 
 def has_sessions(parts: Sequence[Visible], documents: Sequence[Document]) -> bool:
-    return any(part.segment.session_key.size for part in parts) or any(
-        session_of(document.record) for document in documents
-    )
+    in_parts = [part for part in parts if part.segment.session_key.size]
+    return bool(in_parts or [each for each in documents if session_of(each.record)])
 
 
 class SessionOrder:

@@ -1,16 +1,19 @@
 """One search over a view of the index: count the filtered set, weigh the terms, find the best of each part.
 
 The scores are those of `domain.search.ranking`; here they are only reached without scoring every record.
-With a kernel most postings are not looked at, without one all of a query's are summed up: the answers are the
-same.
+A kernel leaves out most postings. Without one, lists that together cannot reach the floor are read only for
+the rows that the others name. The answers are the same.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TypeAlias
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeAlias
 from weakref import ReferenceType, ref
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
@@ -34,6 +37,7 @@ from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 from runlore.recall.kernel import BestRow, Kernel, load_kernel
 from runlore.recall.keys import (
     DIGEST_BYTES,
+    Impacts,
     Keys,
     Mask,
     Numbers,
@@ -58,22 +62,44 @@ def best_rows(mask: Mask, wanted: Sequence[Weighed], *, limit: int, floor: int) 
 
     Rows with the points of the last of the best are all returned: what breaks their tie is not known here.
     """
-    if not wanted:
+    by_worth = sorted(wanted, key=lambda each: each[0].impact_max * each[1] / each[0].rows.size)
+    # What the first of the lists can give together: as long as that is below the floor, they are read last.
+    gains = [*accumulate((postings.impact_max * weight for postings, weight in by_worth), initial=0)]
+    open_ = max(0, bisect_left(gains, floor) - 1)
+    if open_ == len(by_worth):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+    points = _sum_up(by_worth[open_:], mask)
+    best = (points >= max(1, floor - gains[open_])).nonzero()[0]
+    found = points.take(best)
+    for each in range(open_ - 1, -1, -1):
+        postings, weight = by_worth[each]
+        found += _impacts_at(postings, best, mask.size) * float(weight)
+        able = (found >= floor - gains[each]).nonzero()[0]
+        best, found = best.take(able), found.take(able)
+    if best.size > limit:
+        able = (found >= greatest(found, limit)).nonzero()[0]
+        best, found = best.take(able), found.take(able)
+    return best, found.astype(np.int32)
+
+
+def _sum_up(wanted: Sequence[Weighed], mask: Mask) -> NDArray[Any]:
     rows = np.concatenate([postings.rows for postings, _ in wanted])
     gains = np.concatenate([postings.impacts for postings, _ in wanted]) * np.repeat(
         np.array([weight for _, weight in wanted], dtype=np.float64),
         [postings.rows.size for postings, _ in wanted],
     )
     # Sums of whole numbers below 2 ** 53 are exact.
-    points = np.bincount(rows, gains, minlength=mask.size)
-    points *= mask
-    best = (points >= max(1, floor)).nonzero()[0]
-    found = points.take(best)
-    if best.size > limit:
-        able = (found >= greatest(found, limit)).nonzero()[0]
-        best, found = best.take(able), found.take(able)
-    return best, found.astype(np.int32)
+    points: NDArray[Any] = np.bincount(rows, gains, minlength=mask.size)
+    return points * mask
+
+
+def _impacts_at(postings: Postings, rows: Positions, size: int) -> Points | Impacts:
+    """The impacts in these rows: where there are many of them, the whole list is laid out."""
+    if rows.size * _LOOKED_UP_COST < postings.rows.size:
+        return postings.at(rows)
+    laid_out = np.zeros(size, dtype=np.uint8)
+    laid_out[postings.rows] = postings.impacts
+    return laid_out.take(rows)
 
 
 def points_at(rows: Positions, wanted: Sequence[Weighed]) -> Points:
@@ -83,11 +109,13 @@ def points_at(rows: Positions, wanted: Sequence[Weighed]) -> Points:
     return points
 
 
-def greatest(numbers: Points | Numbers, count: int) -> int:
+def greatest(numbers: NDArray[Any], count: int) -> int:
     """The smallest of the `count` greatest numbers. There are at least as many."""
     return int(np.partition(numbers, numbers.size - count)[numbers.size - count])
 
 
+# To look for a row in a list takes as long as to lay out so many postings.
+_LOOKED_UP_COST = 16
 # What sorts hits: the total and the time the other way round, then the id. The revision comes along, and what
 # neighbours have added.
 _Place: TypeAlias = tuple[int, int, RecordId, int, int]
@@ -135,11 +163,11 @@ def rank(
             [(section.visible, section.terms) for section in sections], documents, query.terms
         )
         places = round_.with_neighbours(places, order)
-    hits = tuple(
-        Hit(record_id=record_id, total=-total, revision=revision, neighbours=neighbours)
+    hits = [
+        Hit(record_id, -total, revision, neighbours)
         for total, _, record_id, revision, neighbours in places[:limit]
-    )
-    return Ranking(hits=hits, collection=collection)
+    ]
+    return Ranking(hits=tuple(hits), collection=collection)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,8 +212,7 @@ def _ids(visible: Visible) -> Iterator[RecordId]:
         yield RecordId(text[starts[row] : starts[row + 1]].decode("utf-8", "surrogatepass"))
 
 
-@dataclass(frozen=True, eq=False)
-class _Section:
+class _Section(NamedTuple):
     """The rows of one part that are seen, the number there of each term of the query, or -1, in how many of
     those rows each stands, and whether any summary is the whole query."""
 
@@ -196,6 +223,8 @@ class _Section:
 
 
 def _documents(view: IndexView, where: RankFilter, overlay: Overlay) -> Iterator[Document]:
+    if not view.tail and overlay is NO_OVERLAY:
+        return
     replaced = {record.record_id for record in overlay.records}
     for record_id, document in view.tail.items():
         hidden = record_id in overlay.hidden or record_id in replaced
@@ -207,9 +236,13 @@ def _documents(view: IndexView, where: RankFilter, overlay: Overlay) -> Iterator
 def _sections(view: IndexView, query: Query, *, where: RankFilter, overlay: Overlay) -> Iterator[_Section]:
     """What is seen in the parts, the largest first: its best rows then spare work in the smaller ones."""
     digests = b"".join([*map(term_digest, query.terms), digest(query.whole)])
-    replaced = overlay.hidden.union(record.record_id for record in overlay.records)
+    replaced = (
+        overlay.hidden.union(record.record_id for record in overlay.records)
+        if overlay is not NO_OVERLAY
+        else None
+    )
     hidden = keys_of(map(digest, replaced)) if replaced else None
-    for part in sorted(view.parts, key=lambda each: -len(each.segment)):
+    for part in sorted(view.parts, key=_by_size):
         visible = part.visible(where)
         if hidden is not None:
             visible = _without(visible, hidden)
@@ -218,6 +251,10 @@ def _sections(view: IndexView, query: Query, *, where: RankFilter, overlay: Over
             yield _Section(visible, *looked_up)
         elif visible.size:
             yield _look_up(visible, digests)
+
+
+def _by_size(part: LiveSegment) -> int:
+    return -len(part.segment)
 
 
 def _look_up(visible: Visible, digests: bytes) -> _Section:
@@ -236,12 +273,14 @@ def _without(visible: Visible, hidden: Keys) -> Visible:
 
 def _collection(query: Query, documents: Sequence[Document], sections: Sequence[_Section]) -> Collection:
     frequency = dict.fromkeys(query.terms, 0)
+    if sections:
+        frequency = dict(zip(query.terms, sections[0].frequency, strict=True))
+    for section in sections[1:]:
+        for term, stands in zip(query.terms, section.frequency, strict=True):
+            frequency[term] += stands
     for document in documents:
         for term in query.terms:
             frequency[term] += term in document.impacts
-    for section in sections:
-        for term, stands in zip(query.terms, section.frequency, strict=True):
-            frequency[term] += stands
     newest = [to_milliseconds(document.record.created_at) for document in documents]
     newest += [section.visible.newest_at_us // 1000 for section in sections]
     size = len(documents) + sum(section.visible.size for section in sections)
@@ -287,7 +326,7 @@ class _Round:
             (
                 -total,
                 -created,
-                RecordId(ids[start:end].tobytes().decode("utf-8", "surrogatepass")),
+                RecordId(str(ids[start:end], "utf-8", "surrogatepass")),
                 revision,
                 0,
             )

@@ -43,6 +43,7 @@ class Postings:
 
     rows: Rows
     impacts: Impacts
+    impact_max: int
 
     def at(self, rows: Positions) -> Points:
         """The impact in each of these rows, 0 where there is none."""
@@ -111,7 +112,8 @@ class Segment:
 
     def postings(self, term: int) -> Postings:
         start, end = self.term_start[term : term + 2].tolist()
-        return Postings(self.posting_row[start:end], self.posting_impact[start:end])
+        most = int(self.term_impact_max[term])
+        return Postings(self.posting_row[start:end], self.posting_impact[start:end], most)
 
     @cached_property
     def ids(self) -> memoryview:
