@@ -31,7 +31,7 @@ PERCENTS = (5, 10, 20)
 EFFECTS = (0, 5, 15, -15)
 SIZES = ((200, 100), (1_000, 60), (5_000, 30), (20_000, 12))
 ALL_OR_NOTHING_SIZES = ((1_000, 30), (5_000, 12))
-DRIFT_RUNS, DRIFT_WORLDS, DRIFT_PERCENT = 5_000, 40, 10
+DRIFT_RUNS, DRIFT_WORLDS = 5_000, 40
 LOOKS = 40
 PEOPLE = 6
 
@@ -72,13 +72,14 @@ def main() -> None:
         for effect in EFFECTS
     ]
     print_table(("held back", "runs", "effect", *columns), scattered)
-    print(f"\nworlds that drift, {DRIFT_RUNS:,} runs, {DRIFT_PERCENT} % held back\n")
+    print(f"\nworlds that drift, {DRIFT_RUNS:,} runs\n")
     drifting = [
-        (drift, f"{effect:+}", *judge(DRIFT_PERCENT, DRIFT_RUNS, effect, DRIFT_WORLDS, drift=drift))
+        (f"{percent} %", drift, f"{effect:+}", *judge(percent, DRIFT_RUNS, effect, DRIFT_WORLDS, drift=drift))
+        for percent in PERCENTS
         for drift in DRIFTS
         for effect in EFFECTS
     ]
-    print_table(("drift", "effect", *columns), drifting)
+    print_table(("held back", "drift", "effect", *columns), drifting)
     began = time.process_time()
     judged = estimate_effect(simulate(1, percent=10, runs=1_000_000, effect=5))
     seconds = time.process_time() - began

@@ -176,9 +176,9 @@ def preview_sources(
         )
         report(stopped, as_json=call.as_json)
         raise
-    before, policy, statements = _known_before(call, findings)
+    before, policy, findings = _compare_with_store(call, findings)
     waiting, decided = split_decided(findings.suggestions, before)
-    findings = replace(findings, suggestions=waiting, statements=statements)
+    findings = replace(findings, suggestions=waiting)
     beyond = findings.beyond_retention(policy, SystemClock().now())
     return DryRun(findings=findings, decided=decided, beyond_retention=beyond)
 
@@ -193,6 +193,7 @@ def dry_run_to_plain(told: "DryRun") -> dict[str, JsonValue]:
         "decided": [each.to_plain() for each in told.decided],
         "settles_at": _time(findings.settles_at),
         "suggestions": [serialize(suggestion) for suggestion in findings.suggestions],
+        "procedures": [serialize(procedure) for procedure in findings.procedures],
         "statements": [_statement_to_plain(statement) for statement in findings.statements],
         "left": dict(findings.left),
         "beyond_retention": told.beyond_retention,
@@ -329,15 +330,15 @@ def _write_report(options: LearnOptions, findings: "LearnFindings", *, is_stored
     return write_page(options.report, page(findings, made_at=SystemClock().now(), is_stored=is_stored))
 
 
-def _known_before(
+def _compare_with_store(
     call: Invocation, findings: "LearnFindings"
-) -> "tuple[tuple[PastDecision, ...], RunMemoryPolicy, tuple[Record, ...]]":
-    """All that was decided, what is kept of runs, and what would be proposed of what users say, where there
-    is a store that can tell it. Nothing is made for that, and where it cannot be opened the transcripts are
-    looked through all the same."""
+) -> "tuple[tuple[PastDecision, ...], RunMemoryPolicy, LearnFindings]":
+    """All that was decided, what is kept of runs, and the findings with what would be proposed beside
+    suggestions, where there is a store that can tell it. Nothing is made for that, and where it cannot be
+    opened the transcripts are looked through all the same."""
     from runlore.daemon.agents_folder import read_persona
     from runlore.daemon.mining.past_decisions import decided_in
-    from runlore.daemon.mining.proposing import StoredBefore, load_stored_before, proposed_statements
+    from runlore.daemon.mining.proposing import StoredBefore, load_stored_before, with_proposals
 
     settings = call.settings()
     now = SystemClock().now()
@@ -347,11 +348,10 @@ def _known_before(
                 run_memory = run_memory_policy(operations.get_policy(PolicyName.RUN_MEMORY).policy)
                 persona_id = None if settings.url is not None else read_persona(settings.state_root)
                 before = load_stored_before(operations, persona_id)
-                statements = proposed_statements(findings.heard, before, now)
-                return decided_in(operations), run_memory, statements
+                return decided_in(operations), run_memory, with_proposals(findings, before, now)
         except RunloreError as error:
             say(f"What was decided before is not known: {error.sentence}", "yellow", on_stderr=True)
-    return (), RunMemoryPolicy(), proposed_statements(findings.heard, StoredBefore(), now)
+    return (), RunMemoryPolicy(), with_proposals(findings, StoredBefore(), now)
 
 
 def _statement_to_plain(record: "Record") -> dict[str, JsonValue]:

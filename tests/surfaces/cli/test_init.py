@@ -129,6 +129,29 @@ def test_it_tells_what_was_said_again(machine: Runlore, clean_home: Path) -> Non
     assert "“Please always make small commits.”  (2 sessions since" in text
 
 
+@pytest.mark.req("SUR-9", "CAP-9")
+def test_what_the_preview_counts_is_what_waits_and_what_waits_is_counted_once(
+    machine: Runlore, clean_home: Path
+) -> None:
+    """A project's own task that came three times is no skill, and waits as a procedure."""
+    folder = next(clean_home.rglob("release-0.jsonl")).parent
+    for number in range(3):
+        task = [("sh deploy.sh", "deployed", 0)]
+        began_at = START - timedelta(days=20 - number)
+        write_session(folder, f"deploy-{number}", [("Deploy the shop", task)], began_at=began_at)
+
+    told, text = machine.json("init"), machine.text("init", columns=120)
+    teaches = told["teaches"]
+    machine.json("learn")
+
+    assert "Work to remember, no skill: 1 procedure\n" in text
+    assert len(teaches["procedures"]) == 1
+    found = sum(len(teaches[each]) for each in ("suggestions", "procedures", "statements"))
+    inbox = machine.json("inbox")
+    assert told["waiting"] == found == len(inbox["items"]) == sum(inbox["counts"].values()) == 3
+    assert machine.json("learn", "--dry-run")["procedures"] == [], "what waits is not told as new"
+
+
 @pytest.mark.req("TNT-4")
 def test_a_procedure_with_words_from_outside_is_told_as_such(machine: Runlore, clean_home: Path) -> None:
     marked = "Some of its words are from web pages, other tools or files."

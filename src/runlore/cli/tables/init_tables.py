@@ -53,7 +53,7 @@ class MachineState:
     def waiting(self) -> int:
         """How much waits for a person, or would: statements, suggestions and all else."""
         found = self.teaches.findings if self.teaches else None
-        would = len(found.statements) + len(found.suggestions) if found else 0
+        would = len(found.statements) + len(found.suggestions) + len(found.procedures) if found else 0
         return would + (self.status.waiting if self.status else 0)
 
     @property
@@ -243,6 +243,12 @@ def _show_teaches(state: MachineState, teaches: "DryRun") -> None:
         older = plural(state.later, "older transcript")
         say(f"These are the newest; {older} can be read later, by `runlore learn`.", "dim")
     _show_suggestions(findings.suggestions)
+    if findings.procedures:
+        say("")
+        say(f"Work to remember, no skill: {plural(len(findings.procedures), 'procedure')}", "bold")
+    for each in findings.procedures[:_SUGGESTIONS_SHOWN]:
+        _show_text(f"{each.name}: {excerpt(each.description, DESCRIPTION_CHARS_MAX)}", indent=2)
+    _show_more(len(findings.procedures) - _SUGGESTIONS_SHOWN)
     statements = findings.statements
     if statements:
         say("")
@@ -253,7 +259,7 @@ def _show_teaches(state: MachineState, teaches: "DryRun") -> None:
         _show_text(f"“{excerpt(record.summary, DESCRIPTION_CHARS_MAX)}”{often}", indent=2)
     _show_more(len(statements) - _STATEMENTS_SHOWN)
     _show_repeats(findings.repeats.items)
-    if not findings.suggestions and not statements:
+    if not findings.suggestions and not findings.procedures and not statements:
         say("They teach nothing yet: nothing was repeated, corrected or asked for often enough.")
 
 

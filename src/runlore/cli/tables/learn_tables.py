@@ -61,13 +61,16 @@ def show_dry_run(told: DryRun, paths: Sequence[str], *, report: str | None) -> N
         _show_report(report)
         return
     _show_suggestions(findings.suggestions, decided)
+    if findings.procedures:
+        names = ", ".join(each.name for each in findings.procedures)
+        say(f"{plural(len(findings.procedures), 'procedure')} to remember would wait for review: {names}")
     _show_statements(findings.statements)
     show_reading(findings.reading)
     _show_left(findings.left, findings.settles_at)
     _show_beyond(told.beyond_retention)
     _show_decided(decided)
     _show_report(report)
-    if findings.suggestions or findings.statements:
+    if findings.suggestions or findings.procedures or findings.statements:
         say("This was a dry run: nothing was stored. What next:", "dim")
         _show_next(shlex.join(["runlore", "learn", *paths]), "stores these, for `runlore inbox`")
     else:

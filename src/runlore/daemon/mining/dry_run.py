@@ -32,9 +32,11 @@ from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.run import RunId
 from runlore.domain.runs.transcript import TranscriptSource
 from runlore.domain.session import SessionId
+from runlore.domain.skills.repetition import procedures_beside
 from runlore.domain.suggesting.already_documented import Instructions, only_new
 from runlore.domain.suggesting.own_origin import origins_of
 from runlore.domain.suggesting.suggestions import suggestions_of
+from runlore.domain.suggesting.support import is_repeated_work
 from runlore.domain.suggestion import Suggestion
 from runlore.ports.operations import Progress, ignore_progress
 
@@ -65,7 +67,9 @@ def look_through(
     matches = gathered.matches(sessions)
     origins = origins_of(sessions.values())
     found = only_new(suggestions_of(matches, origins=origins), gathered.instructions())
-    return gathered.findings(found, sessions, matches)
+    repeated = suggestions_of(matches, is_wanted=is_repeated_work, origins=origins)
+    findings = gathered.findings(found, sessions, matches)
+    return replace(findings, procedures=procedures_beside(repeated, found))
 
 
 def look_again(

@@ -178,6 +178,8 @@ class LearnFindings:
     ended_at: tuple[datetime, ...] = ()
     days: tuple[Day, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
+    # Repeated work that is no skill, and waits as a procedure to remember.
+    procedures: tuple[Suggestion, ...] = ()
     examples: Mapping[str, Example] = field(default_factory=dict)
     heard: UserWords = field(default_factory=UserWords)
     # The candidates that come of what users say, those that are shown first before the others.

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from runlore.daemon.mining.findings import RunWords, UserWords
+from runlore.daemon.mining.findings import LearnFindings, RunWords, UserWords
 from runlore.domain import limits
 from runlore.domain.detectors.match import Match
 from runlore.domain.errors import Invalid, Refused
@@ -35,6 +35,7 @@ from runlore.domain.records.admission import Draft
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.scope import ScopeKind
 from runlore.domain.session import Binding, PersonaId, Session, SessionId
+from runlore.domain.skills.repetition import DIGEST, digests_of
 from runlore.domain.statements.candidates import candidate_of, proposable, remembered_draft, scope_of
 from runlore.domain.statements.finding import OwnStatement, statements_of
 from runlore.domain.statements.ranks import Rank, rank_of
@@ -94,6 +95,18 @@ class StoredBefore:
         return session is not None and (
             session.private or session.ended_at is not None or session.forgotten_at is not None
         )
+
+
+def with_proposals(findings: LearnFindings, before: StoredBefore, now: datetime) -> LearnFindings:
+    """Findings with what of them would wait for review beside suggestions, and stands nowhere yet."""
+    known = {str(record.metadata.get(DIGEST)) for record in before.records}
+    return replace(
+        findings,
+        statements=proposed_statements(findings.heard, before, now),
+        procedures=tuple(
+            each for each in findings.procedures if known.isdisjoint(digests_of(each, Kind.PROCEDURE))
+        ),
+    )
 
 
 def proposed_statements(heard: UserWords, before: StoredBefore, now: datetime) -> tuple[Record, ...]:

@@ -44,6 +44,18 @@ def draft_of_suggestion(suggestion: Suggestion) -> Draft | None:
     return workflow_of(suggestion) if suggestion.heuristic in PROCEDURES else None
 
 
+def procedures_beside(repeated: Iterable[Suggestion], found: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
+    """Of repeated work what is proposed as a procedure, but for what a suggestion proposes with itself."""
+    own = {digest for each in found for digest in digests_of(each, Kind.PROCEDURE)}
+    return tuple(
+        each
+        for each in repeated
+        if own.isdisjoint(digests_of(each, Kind.PROCEDURE))
+        and (draft := draft_of_suggestion(each)) is not None
+        and draft.kind is Kind.PROCEDURE
+    )
+
+
 def is_repeated(*, sessions: int, runs: int) -> bool:
     """Whether so many sessions, with so many runs, show something often enough for it to be proposed."""
     return sessions >= limits.REPEATED_SESSIONS_MIN or runs >= limits.REPEATED_RUNS_MIN
