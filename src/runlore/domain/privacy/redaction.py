@@ -172,24 +172,27 @@ def _named_items(value: Sequence[JsonValue], name: str) -> Iterator[tuple[str, J
 
 
 def _redact_string(text: str, name: str) -> tuple[str, int]:
+    if len(text) <= NAMED_CHARS_MAX and is_used_up():
+        # Nothing is judged any more: one look tells whether there is anything to judge.
+        asking = first_secret(f"{name[:NAME_CHARS_MAX]}: {text}") if name else first_secret(text)
+        return (f"<redacted:{asking.rule}>", 1) if asking and text else (text, 0)
     clean, count = redact(text)
     if count or not text or not name or not _names_credential(name[:NAME_CHARS_MAX]):
         return clean, count
     beginning = text[:NAMED_CHARS_MAX]
-    if first_secret(beginning):
-        return clean, count
     finding = first_secret(f"{name[:NAME_CHARS_MAX]}: {beginning}")
-    return (f"<redacted:{finding.rule}>", 1) if finding else (text, 0)
+    # A marker of what was taken out before is a finding in itself.
+    if finding is None or first_secret(beginning):
+        return text, 0
+    return f"<redacted:{finding.rule}>", 1
 
 
 def _is_secret_number(number: int, name: str) -> bool:
     """Whether a number is what a credential's name promises. Only a password may be made of digits alone."""
-    beginning = name[:NAME_CHARS_MAX]
-    if not beginning or not _names_credential(beginning):
+    beginning, digits = name[:NAME_CHARS_MAX], str(abs(number))
+    if len(digits) < SECRET_DIGITS_MIN or not beginning or not _names_credential(beginning):
         return False
-    return _makes_secret(beginning, str(number)) or (
-        len(str(abs(number))) >= SECRET_DIGITS_MIN and _makes_secret(beginning, PASSWORD)
-    )
+    return _makes_secret(beginning, str(number)) or _makes_secret(beginning, PASSWORD)
 
 
 def _makes_secret(name: str, value: str) -> bool:
