@@ -18,8 +18,8 @@ from runlore.api.calls import ApiCall, body_of, decode_path, failure_answer, key
 from runlore.api.responses import HINTS, PRIVATE_HEADERS, document, entity_tag, place
 from runlore.daemon import answers
 from runlore.daemon.calls.access import require_role
+from runlore.daemon.calls.effort import one_allowance
 from runlore.domain import limits
-from runlore.domain.guard.view import one_allowance
 from runlore.domain.serialization.codec import keys_of, split_type
 from runlore.ports.operations.declaration import OPERATIONS, Created, Operation, Route
 from runlore.ports.operations.request_reader import RequestReader

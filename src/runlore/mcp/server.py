@@ -20,10 +20,10 @@ from mcp.shared.exceptions import MCPError
 
 from runlore import __version__
 from runlore.daemon import answers
+from runlore.daemon.calls.effort import one_allowance
 from runlore.daemon.skills.file_text import render_skill
 from runlore.domain.errors import Invalid, NotFound, RunloreError
 from runlore.domain.guard import redact
-from runlore.domain.guard.view import one_allowance
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, RecordId
 from runlore.domain.scope import Scope, ScopeKind

@@ -323,8 +323,18 @@ KNOWN_WORDS = {
     )
     for word in words
 }
+
+
+def is_plain(word: str) -> bool:
+    """Whether it answers no question of its own, as the name of a known program does."""
+    claim = claim_of("", word.casefold())
+    return (
+        word.casefold() not in KNOWN_WORDS and WHAT in claim.questions and claim.answers.keys() <= {"number"}
+    )
+
+
 plain_words = st.text(alphabet=string.ascii_letters + string.digits + "é", min_size=2, max_size=8).filter(
-    lambda word: word.casefold() not in KNOWN_WORDS and WHAT in claim_of("", word.casefold()).questions
+    is_plain
 )
 plain_phrases = st.lists(plain_words, min_size=1, max_size=4).map(" ".join)
 

@@ -52,6 +52,21 @@ def test_looking_after_every_run_never_says_a_word_that_is_not_true() -> None:
 
 
 @pytest.mark.req("VAL-4")
+@pytest.mark.parametrize("effect", [20, -20])
+def test_an_effect_that_turns_into_its_opposite_is_told_by_its_mean_so_far(effect: int) -> None:
+    """An interval in which early runs count for more would say of most of these worlds what was true once."""
+    for seed in range(4):
+        before = list(world(seed, effect=effect, runs=1_200, percent=20))
+        after = list(world(seed + 100, effect=-effect, runs=2_800, percent=20))
+        runs = [*before, *after]
+        for count in range(200, len(runs) + 1, 200):
+            found = estimate_effect(runs[:count])
+            mean = effect * (min(count, 1_200) - max(0, count - 1_200)) / count
+            assert found.low - 2 <= mean <= found.high + 2, "points end at 0 and 100"
+        assert found.worth is (Worth.HARMS if effect > 0 else Worth.HELPS)
+
+
+@pytest.mark.req("VAL-4")
 def test_few_runs_give_no_word_and_runs_that_say_nothing_change_nothing() -> None:
     bad = [TrialRun(held_back=True, percent=20, points=0)] * (HELD_MIN - 1)
     good = [TrialRun(held_back=False, percent=20, points=100)] * 40

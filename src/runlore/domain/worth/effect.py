@@ -5,8 +5,9 @@ that is held back. The mean of that is the effect, whatever the runs were about:
 else. That is so in the order in which runs were opened; in the order in which they end it is not, where what
 is given makes them longer or shorter. So a run waits for all that were opened before it.
 
-The interval is an empirical-Bernstein confidence sequence (Waudby-Smith and Ramdas, 2024). It holds at all
-times at once, so looking often costs nothing, and stopping when one likes what one sees does no harm.
+The interval is an empirical-Bernstein confidence sequence (Howard, Ramdas, McAuliffe and Sekhon, 2021) for
+the mean so far, also of an effect that changes. It holds at all times at once, so looking often costs
+nothing, and stopping when one likes what one sees does no harm.
 """
 
 import math
@@ -22,10 +23,14 @@ REVOKE = ": revoke it?"
 ERROR_RATE = 0.05
 # Fewer runs than this without it say nothing, whatever the interval.
 HELD_MIN = 10
-# So many runs' worth of doubt in the expectation for a group, and in the first variance.
+# So many runs' worth of doubt in the expectation for a group, and in the mean.
 _PRIOR_RUNS = 4
 _PRIOR_MEAN = 0.7
-_PRIOR_VARIANCE = 0.1
+# What is staked on each run, as parts of the most that can be, and the share that each has: a large stake
+# finds a large effect in few runs, a small one a small effect in many.
+_STAKES = tuple((0.8 * 2.0**-each, 1 / ((each + 1) * (each + 2))) for each in range(16))
+# How often the place of a limit is halved: to less than a thousandth of a point.
+_HALVINGS = 24
 
 
 class Worth(StrEnum):
@@ -85,9 +90,7 @@ def estimate_effect(runs: Iterable[TrialRun], *, error_rate: float = ERROR_RATE)
     """The effect of a record on runs, in the order in which they were opened, up to the first that is not
     settled. Runs from which nothing could have been held back say nothing."""
     given = held_back = 0
-    bound = math.log(2 / error_rate)
-    sum_weights = sum_values = sum_penalties = 0.0
-    mean, variance_sum = 0.0, _PRIOR_VARIANCE * _PRIOR_RUNS
+    total = deviation = mean = reach = 0.0
     groups: dict[str, tuple[float, int]] = {}
     for run in runs:
         if not run.percent:
@@ -95,33 +98,49 @@ def estimate_effect(runs: Iterable[TrialRun], *, error_rate: float = ERROR_RATE)
         if run.points is None:
             break
         share, points = run.percent / 100, run.points / POINTS_MAX
-        total, count = groups.get(run.group, (0.0, 0))
-        expected = (_PRIOR_MEAN * _PRIOR_RUNS + total) / (_PRIOR_RUNS + count)
-        groups[run.group] = total + points, count + 1
-        weight = -1 / share if run.held_back else 1 / (1 - share)
-        value = (points - expected) * weight
+        before, count = groups.get(run.group, (0.0, 0))
+        expected = (_PRIOR_MEAN * _PRIOR_RUNS + before) / (_PRIOR_RUNS + count)
+        groups[run.group] = before + points, count + 1
+        value = (points - expected) * (-1 / share if run.held_back else 1 / (1 - share))
         # No value lies further than this below or above what is expected of it.
-        reach = 1 / share + 1
-        number = given + held_back + 1
-        variance = variance_sum / (number - 1 + _PRIOR_RUNS)
-        step = min(math.sqrt(2 * bound / (variance * number * math.log(1 + number))), 1 / (2 * reach))
-        sum_weights += step
-        sum_values += step * value
-        sum_penalties += penalty_of(step, reach) * (value - mean) ** 2
+        reach = max(reach, 1 / share + 1)
+        total += value
+        deviation += (value - mean) ** 2
         given, held_back = given + (not run.held_back), held_back + run.held_back
-        variance_sum += (value - mean) ** 2
-        mean += (max(-1.0, min(1.0, value)) - mean) / (number + _PRIOR_RUNS)
-    if not sum_weights:
-        return Effect(given=given, held_back=held_back, difference=0, low=-POINTS_MAX, high=POINTS_MAX)
-    middle, width = sum_values / sum_weights, (sum_penalties + bound) / sum_weights
-    low, high = max(-1.0, middle - width), min(1.0, middle + width)
+        mean += (max(-1.0, min(1.0, value)) - mean) / (given + held_back + _PRIOR_RUNS)
+    number = given + held_back
+    if not number:
+        return Effect(given=0, held_back=0, difference=0, low=-POINTS_MAX, high=POINTS_MAX)
+    bound = math.log(2 / error_rate)
+    low = _find_limit(total, number, deviation, reach=reach, bound=bound)
+    high = -_find_limit(-total, number, deviation, reach=reach, bound=bound)
     return Effect(
         given=given,
         held_back=held_back,
-        difference=POINTS_MAX * max(-1.0, min(1.0, middle)),
+        difference=POINTS_MAX * max(low, min(high, total / number)),
         low=POINTS_MAX * low,
         high=POINTS_MAX * high,
     )
+
+
+def _find_limit(total: float, number: int, deviation: float, *, reach: float, bound: float) -> float:
+    """Below which mean so far the effect does not lie: what was staked on its being higher than that has
+    grown beyond the bound."""
+    stakes = [
+        (part / reach, penalty_of(part / reach, reach) * deviation - math.log(share))
+        for part, share in _STAKES
+    ]
+
+    def is_refuted(mean: float) -> bool:
+        grown = [step * (total - number * mean) - penalty for step, penalty in stakes]
+        most = max(grown)
+        return most + math.log(sum(math.exp(each - most) for each in grown)) > bound
+
+    low, high = -1.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_refuted(middle) else (low, middle)
+    return low
 
 
 def penalty_of(step: float, reach: float) -> float:
