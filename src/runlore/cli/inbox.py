@@ -358,12 +358,19 @@ def _show_record(call: Invocation, operations: ops.Operations, item: InboxItem) 
         if reference.run_id is None:
             say(f"   evidence: {evidence_text(reference)}", "dim")
         else:
-            request = operations.get_run(RunId(reference.run_id)).request
-            asked = " ".join(request.split())
-            # A request that says just this would only be read twice.
-            if asked.casefold() != " ".join(record.summary.split()).casefold():
-                say(f"   seen in: {excerpt(asked, _QUOTED_CHARS_MAX)}")
+            say(f"   {_seen_text(operations, RunId(reference.run_id), record.summary)}")
     return record
+
+
+def _seen_text(operations: ops.Operations, run_id: RunId, said: str) -> str:
+    """When a run showed something, in which session, and what it was asked, without saying anything twice."""
+    view = operations.get_run(run_id)
+    told = [" ".join(text.split()) for text in (said, view.request)]
+    title = " ".join((operations.get_session(view.run.session_id).title or "").split())
+    is_said = told[0].casefold() == told[1].casefold()
+    in_session = "" if not title or told[1].startswith(title.rstrip("…")) else f" in “{excerpt(title, 60)}”"
+    asked = "" if is_said else f": {excerpt(told[1], _QUOTED_CHARS_MAX)}"
+    return f"seen on {view.run.opened_at:%-d %B %Y}{in_session}{asked}"
 
 
 def show_beside(against: Sequence[InUse], new: str) -> None:

@@ -378,7 +378,7 @@ def test_at_a_terminal_a_place_is_the_name_and_a_claim_is_not_told_twice(embedde
     assert "rec_" in embedded.text("inbox")
     assert "rec_" not in listed
     assert "@1  memory" in listed
-    assert "seen in: Remember that tea is at four" in asked
+    assert re.search(r"seen on \d+ \w+ \d{4}: Remember that tea is at four", asked)
     assert asked.count("We always ship on Fridays, never on a Monday") == 1
 
 

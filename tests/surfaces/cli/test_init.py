@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -67,6 +68,12 @@ def test_the_first_minute_is_as_recorded_and_all_of_it_can_be_undone(
     machine.json("skill", "unmount")
     assert agents_files(clean_home) == before
     assert steps(machine) == ["mount", "connect claude-code"]
+    # What saving the skill has remembered is another thing than its file.
+    told = machine.text("skill", "delete", "release-version-atlas")
+    removes = re.search(r"`runlore (memory rollback rec_\w+)` removes", told)
+    assert removes
+    assert machine.run(*removes[1].split()).code == 0
+    assert machine.json("memory", "list", "--layer", "procedural")["items"] == []
 
 
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D, "q\n"], ids=["interrupted", "ended", "q"])
@@ -150,6 +157,15 @@ def test_what_the_preview_counts_is_what_waits_and_what_waits_is_counted_once(
     inbox = machine.json("inbox")
     assert told["waiting"] == found == len(inbox["items"]) == sum(inbox["counts"].values()) == 3
     assert machine.json("learn", "--dry-run")["procedures"] == [], "what waits is not told as new"
+
+
+def test_a_session_that_may_still_go_on_is_told_where_it_is_left_out(
+    machine: Runlore, clean_home: Path
+) -> None:
+    assert "Left alone" not in machine.text("init", columns=120)
+    os.utime(next(clean_home.rglob("push.jsonl")))
+
+    assert "Left alone: 1 run (changed within the last hour" in machine.text("init", columns=120)
 
 
 @pytest.mark.req("TNT-4")

@@ -16,6 +16,7 @@ from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, Unavailable
 from runlore.domain.lazy import dataclass
+from runlore.domain.record import Kind, RecordId
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillOrigin, SkillState
 from runlore.domain.skills.skill_curation import CurationId
@@ -191,14 +192,29 @@ def delete(call: Invocation, name: SkillArgument) -> None:
         before = skill_or_none(operations, name)
         skill = operations.delete_skill(name)
         bring_mounts_up_to_date(call, operations)
+        left = [] if call.as_json else _remembered_as(operations, skill.name)
     was_there = before is not None and before.is_there
 
     def show() -> None:
         told = f"Deleted {skill.name}" if was_there else f"{skill.name} was gone already"
         say(f"{told}  {skill.skill_id}")
         say(f"To bring it back: runlore skill restore {skill.skill_id}", "dim")
+        for record_id in left:
+            say(
+                f"Memory still knows how it is done: `runlore memory rollback {record_id}` removes that.",
+                "dim",
+            )
 
     call.answer(answers.write(skill), show)
+
+
+def _remembered_as(operations: ops.Operations, name: str) -> list[RecordId]:
+    """The procedures in use that were kept with a skill of this name."""
+    asked = ops.ListRequest(
+        filters=ops.Filters(kinds=frozenset({Kind.PROCEDURE})), limit=limits.LIST_LIMIT_MAX
+    )
+    found = paginate(operations.list_records, asked)
+    return [record.record_id for record in found if record.metadata.get("workflow") == name]
 
 
 def restore(call: Invocation, name: SkillArgument) -> None:

@@ -230,6 +230,8 @@ def connect_preview(changes: "Sequence[FileChange]") -> tuple[str, ...]:
 
 
 def _show_teaches(state: MachineState, teaches: "DryRun") -> None:
+    from runlore.cli.tables.learn_tables import show_left
+
     findings = teaches.findings
     agents = [
         f"{agent.sessions:,} {agent_title(agent.agent)}"
@@ -242,6 +244,7 @@ def _show_teaches(state: MachineState, teaches: "DryRun") -> None:
     if state.later:
         older = plural(state.later, "older transcript")
         say(f"These are the newest; {older} can be read later, by `runlore learn`.", "dim")
+    show_left(findings.left, findings.settles_at)
     _show_suggestions(findings.suggestions)
     if findings.procedures:
         say("")

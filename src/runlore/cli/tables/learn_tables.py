@@ -66,7 +66,7 @@ def show_dry_run(told: DryRun, paths: Sequence[str], *, report: str | None) -> N
         say(f"{plural(len(findings.procedures), 'procedure')} to remember would wait for review: {names}")
     _show_statements(findings.statements)
     show_reading(findings.reading)
-    _show_left(findings.left, findings.settles_at)
+    show_left(findings.left, findings.settles_at)
     _show_beyond(told.beyond_retention)
     _show_decided(decided)
     _show_report(report)
@@ -100,7 +100,7 @@ def show_learned(told: StoringRun, paths: Sequence[str], *, report: str | None) 
     were = "was" if stored.known == 1 else "were"
     known = f"; {stored.known:,} more {were} stored before" if stored.known else ""
     say(f"Stored {plural(stored.stored, 'run')} (a run is one request and all that followed){known}.")
-    _show_left(stored.reasons, stored.settles_at)
+    show_left(stored.reasons, stored.settles_at)
     _show_beyond(stored.beyond_retention)
     _show_decided(queue.decided)
     _show_found(answer)
@@ -222,7 +222,7 @@ def _show_unread(unread: Sequence[Unread]) -> None:
         say(f"Not read: {plural(len(paths), 'file')}{of} ({problem}): {shown}{more}", "yellow")
 
 
-def _show_left(reasons: Mapping[str, int], settles_at: datetime | None) -> None:
+def show_left(reasons: Mapping[str, int], settles_at: datetime | None) -> None:
     for reason, count in reasons.items():
         when = f"; read from {time_text(settles_at)} on" if reason == "unfinished" and settles_at else ""
         say(f"Left alone: {plural(count, 'run')} ({_LEFT.get(reason, reason)}{when}).", "dim")
