@@ -70,7 +70,7 @@ def test_the_first_minute_is_as_recorded_and_all_of_it_can_be_undone(
     assert steps(machine) == ["mount", "connect claude-code"]
     # What saving the skill has remembered is another thing than its file.
     told = machine.text("skill", "delete", "release-version-atlas")
-    removes = re.search(r"`runlore (memory rollback rec_\w+)` removes", told)
+    removes = re.search(r"Still in memory, until: runlore (memory rollback rec_\w+)", told)
     assert removes
     assert machine.run(*removes[1].split()).code == 0
     assert machine.json("memory", "list", "--layer", "procedural")["items"] == []

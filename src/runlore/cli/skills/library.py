@@ -200,10 +200,7 @@ def delete(call: Invocation, name: SkillArgument) -> None:
         say(f"{told}  {skill.skill_id}")
         say(f"To bring it back: runlore skill restore {skill.skill_id}", "dim")
         for record_id in left:
-            say(
-                f"Memory still knows how it is done: `runlore memory rollback {record_id}` removes that.",
-                "dim",
-            )
+            say(f"Still in memory, until: runlore memory rollback {record_id}", "dim")
 
     call.answer(answers.write(skill), show)
 
