@@ -23,7 +23,7 @@ class CommandEntry(NamedTuple):
 # Each name, where it is written, and its help; an indented line goes on.
 _TABLE = """
 init init.init Set Runlore up in a minute: what your sessions teach, and which of it you want.
-up service.up Start the daemon of a state root.
+up service.up Run the daemon until Ctrl-C, or with --detach in the background.
 down service.down End the daemon of a state root; what it has begun is finished.
 console service.console Print a link to the review console that logs you in: once, within two minutes.
 logs service.logs Show the log of the daemon.

@@ -64,9 +64,9 @@ def up(
         bool, option("--detach -d", "Go on in the background, and return when it is ready.")
     ] = False,
 ) -> None:
-    """Start the daemon of a state root.
+    """Run the daemon until Ctrl-C, or with --detach in the background.
 
-    It listens on a unix socket in the state root, and on 127.0.0.1. Without --detach it runs until Ctrl-C.
+    It listens on a unix socket in the state root, and on 127.0.0.1.
     """
     settings = listen.apply(_local(call))
     socket = socket_path(settings.state_root)
