@@ -30,6 +30,8 @@ CREDENTIALS = (
 )
 # Something that only a password's or a key's name makes a secret.
 PASSWORD, SECRET_DIGITS_MIN = "hunter2k", 4
+# Fewer digits than this are no token, whatever they are called.
+TOKEN_DIGITS_MIN = 12
 BEGINNING_CHARS, SHOWN_CHARS_MIN, MARGIN_CHARS = 16_384, 1_024, 1_024
 MARKER_CHARS_MAX = 64
 HIDDEN_CHARS_MAX = 16 * BEGINNING_CHARS
@@ -192,7 +194,8 @@ def _is_secret_number(number: int, name: str) -> bool:
     beginning, digits = name[:NAME_CHARS_MAX], str(abs(number))
     if len(digits) < SECRET_DIGITS_MIN or not beginning or not _names_credential(beginning):
         return False
-    return _makes_secret(beginning, str(number)) or _makes_secret(beginning, PASSWORD)
+    is_long = len(digits) >= TOKEN_DIGITS_MIN
+    return _makes_secret(beginning, PASSWORD) or (is_long and _makes_secret(beginning, str(number)))
 
 
 def _makes_secret(name: str, value: str) -> bool:
