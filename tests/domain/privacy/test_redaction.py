@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runlore.domain.guard.view import ALLOWANCE, one_allowance
 from runlore.domain.privacy.redaction import (
     BEGINNING_CHARS,
     HIDDEN_CHARS_MAX,
@@ -157,3 +158,17 @@ def test_only_names_without_a_digit_are_words_that_may_be_remembered(key: str) -
     is_plain = key.isidentifier() and not any(sign.isdigit() for sign in key)
 
     assert _is_word(key) is (is_plain and len(key) <= WORD_CHARS_MAX)
+
+
+@pytest.mark.req("SEC-4")
+def test_what_a_used_up_body_still_says_stays_unless_there_is_anything_to_judge() -> None:
+    """What was taken out before is no new secret, and none of it is named after its marker."""
+    marked = "it says <redacted:github-token> in the log of the week and goes on from there"
+    plain = "We had lunch by the river"
+    for note in (marked, plain, "see [REDACTED] in the log"):
+        with one_allowance() as allowance:
+            allowance.charge(ALLOWANCE)
+            judged, _ = redact_json(note)
+            told, _ = redact_json({"note": note})
+        assert "redaction-marker" not in f"{judged}{told}"
+        assert plain != note or (judged, told) == (note, {"note": note})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from runlore.domain.guard import first_secret, redact
 from runlore.domain.guard.entry import apart, is_used_up
-from runlore.domain.guard.finding import ASSIGNMENT, MARKER
+from runlore.domain.guard.finding import ASSIGNMENT, MARKER, UNREAD
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.text.excerpt import ELLIPSIS
@@ -175,9 +175,12 @@ def _named_items(value: Sequence[JsonValue], name: str) -> Iterator[tuple[str, J
 
 def _redact_string(text: str, name: str) -> tuple[str, int]:
     if len(text) <= NAMED_CHARS_MAX and is_used_up():
-        # Nothing is judged any more: one look tells whether there is anything to judge.
-        asking = first_secret(f"{name[:NAME_CHARS_MAX]}: {text}") if name else first_secret(text)
-        return (f"<redacted:{asking.rule}>", 1) if asking and text else (text, 0)
+        # Little is judged any more: mostly one look tells whether there is anything to judge.
+        asking = first_secret(f"{name[:NAME_CHARS_MAX]}: {text}" if name else text)
+        if asking is None:
+            return text, 0
+        if asking.rule == UNREAD and text:
+            return f"<redacted:{UNREAD}>", 1
     clean, count = redact(text)
     if count or not text or not name or not _names_credential(name[:NAME_CHARS_MAX]):
         return clean, count
